@@ -18,6 +18,7 @@ help:
 	@echo "make test      the tests, in minutes"
 	@echo "make test-all  the long, batch and browser tests"
 	@echo "make nightly   campaigns of cases too long for the above, and coverage"
+	@echo "make fuzz      random settings and files for MINUTES=5"
 	@echo "make lint      ruff, import-linter, pyright"
 	@echo "make bench     benchmarks (NAME=CASE for one)"
 	@echo "make gpu-test  CUDA against CPU; needs an NVIDIA GPU"
@@ -83,6 +84,12 @@ nightly: warm
 	@$(BIN)/python -m pytest -n 2 -m nightly \
 	  || { status=$$?; test $$status -eq 5 && echo "no nightly tests"; }
 	$(BIN)/python -m pytest -n 2 $(CALM) -q --cov=grouser --cov-report=term:skip-covered
+
+# Random settings, files and recordings; SEED and ONLY='settings single-wheel' repeat a finding (docs/robustness.md).
+MINUTES ?= 5
+SEED ?= 0
+fuzz: warm
+	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) --seed $(SEED) --only "$(ONLY)"
 
 lint: setup
 	$(BIN)/ruff check .

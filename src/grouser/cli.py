@@ -1,29 +1,17 @@
-"""Parser of the command line. The commands themselves are in grouser.commands.
-
-Exit status: 0 success; 1 a missed expectation or bar, a failed case of a sweep or an internal error; 2 bad input; 3 a
-stopped run; 130 Ctrl-C. If the disk cannot be written, 3 for a run or sweep, which keeps its data, otherwise 2.
-"""
+"""Parser of the command line. The commands themselves are in grouser.commands, the exit status in its exit_status."""
 
 from __future__ import annotations
 
-import gc
 import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
-from typer.exceptions import Abort, TyperException
+from typer.exceptions import Abort
 
 import grouser
-from grouser.errors import GrouserError
-from grouser.files import REFUSED
-
-BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
+from grouser.commands import exit_status
 
 
 class Commands(TyperGroup):
@@ -145,6 +133,13 @@ def run(
     pin_core: Annotated[
         int | None, typer.Option("--pin-core", metavar="N", help="Run the dynamics on processor core N only.")
     ] = None,
+    checkpoints: Annotated[
+        float | None,
+        typer.Option("--checkpoints", metavar="S", min=0, help="Wall time between checkpoints. [default: 60]"),
+    ] = None,
+    go_on: Annotated[
+        Path | None, typer.Option("--continue", metavar="DIR", help="Go on with the run in DIR that ended early.")
+    ] = None,
     samples: Annotated[
         int | None,
         typer.Option("--samples", metavar="N", help="Run in N soils drawn from a soil.file of identify; intervals."),
@@ -164,7 +159,9 @@ def run(
     watched = (host, port) if view else None
     if samples is not None:
         return console.run_samples(target, set_ or [], out, force, drive or [], short, samples, workers, on)
-    return console.run(target, set_ or [], out, force, rate, report, drive or [], short, watched, pin_core)
+    return console.run(
+        target, set_ or [], out, force, rate, report, drive or [], short, watched, pin_core, checkpoints, go_on
+    )
 
 
 @app.command(epilog=example("sweep examples/wheel-design.yaml --workers 2"))
@@ -429,74 +426,9 @@ def schema(
 
 
 def main() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without the minus sign prints a question mark
-    ended = _flush_output(status(sys.argv[1:]))
-    gc.freeze()  # skip the final garbage collection: the process ends here
-    sys.exit(ended)
-
-
-def _flush_output(ended: int) -> int:
-    """Flush standard output. A write error becomes the exit status."""
-    try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except BrokenPipeError:  # the reader of our output has gone
-        ended = ended or FAILED
-    except OSError as error:
-        ended = ended or _print_error(f"cannot write: {error.strerror}", BAD_INPUT)
-    else:
-        return ended
-    if sys.stdout is not None:
-        with suppress(OSError):
-            sys.stdout.close()
-    sys.stdout = None
-    return ended
-
-
-@contextmanager
-def _short_warnings() -> Iterator[None]:
-    """Print each warning of a library once, as one line without its source code."""
-    said: set[str] = set()
-
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        line = f"note: {' '.join(str(message).split())}"
-        if line not in said and sys.stderr is not None:
-            said.add(line)
-            print(line, file=sys.stderr)
-
-    with warnings.catch_warnings():
-        warnings.showwarning = show
-        yield
+    sys.exit(exit_status.run_process(status))
 
 
 def status(arguments: list[str]) -> int:
     """Run one command line and return its exit status. Every error is printed as one line."""
-    try:
-        with _short_warnings() if "--debug" not in arguments else nullcontext():
-            return int(app(arguments, prog_name="grouser", standalone_mode=False) or 0)
-    except GrouserError as error:
-        return _print_error(str(error), error.exit_status)
-    except (KeyboardInterrupt, Abort):
-        return _print_error("interrupted", INTERRUPTED)
-    except TyperException as error:
-        context = getattr(error, "ctx", None)
-        command = context.command_path if context else "grouser"
-        return _print_error(f"{error.format_message().rstrip('.')} (see {command} --help)", BAD_INPUT)
-    except BrokenPipeError:  # the reader of our output has gone
-        sys.stdout = None
-        return FAILED
-    except Exception as error:
-        if "--debug" in arguments:
-            raise
-        if isinstance(error, OSError) and error.errno in REFUSED:
-            return _print_error(f"{error.filename or 'cannot write'}: {error.strerror}", BAD_INPUT)
-        text = next(iter(str(error).splitlines()), "")
-        return _print_error(f"{type(error).__name__}: {text} (grouser --debug shows where)", FAILED)
-
-
-def _print_error(text: str, exit_status: int) -> int:
-    for line in text.splitlines():
-        print(f"error: {line}", file=sys.stderr)
-    return exit_status
+    return exit_status.status_of(app, arguments)

@@ -1,5 +1,6 @@
 """Errors for users. All have one base class; each message says what is wrong, where, and what is allowed."""
 
+import errno
 from collections.abc import Iterable
 
 MOST_LINES = 20  # largest number of mistakes in one message
@@ -33,6 +34,30 @@ class RunStopped(GrouserError):
     def __init__(self, reason: str, *, module: str, body: str, time: float):
         super().__init__(f"run stopped at t = {time:.6g} s: {module}, body {body!r}: {reason}")
         self.reason, self.module, self.body, self.time = reason, module, body, time
+
+
+NO_MEMORY = (
+    "Failed to allocate",
+    "cannot allocate memory",
+    "failed to map segment",
+)  # Warp and the loader of libraries
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether an error says that memory ran out, itself or by what it was raised from."""
+    while error is not None:
+        if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+            return True
+        if isinstance(error, RuntimeError | OSError) and any(words in str(error) for words in NO_MEMORY):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def out_of_memory(error: BaseException) -> str:
+    """The error as one line."""
+    text = next(iter(str(error).splitlines()), "")
+    return f"not enough memory: {text}" if text else "not enough memory"
 
 
 class RunEnded(GrouserError):

@@ -38,7 +38,7 @@ class FakeSettings(Settings):
     duration: Annotated[float, Field(gt=0), Unit("s")] = 1.0
     frequency: float = 1.0
     expected_end: float | None = 1.0
-    event: Literal["none", "stop", "break", "sleep", "wait", "full", "refuse"] = "none"
+    event: Literal["none", "stop", "break", "sleep", "wait", "full", "refuse", "memory"] = "none"
     plotted: str = "ball/x"
     rows: int = 0  # numbers more in a frame
 
@@ -74,7 +74,7 @@ class FakeSimulation:
     def step(self, count: int = 1) -> None:
         self.time = round(self.time + count * self.step_size, 9)
 
-    def run(self, duration: float, writer: Any = None, rate: float = 100.0, progress: Any = None) -> None:
+    def run(self, duration: float, writer: Any = None, rate: float = 100.0, progress: Any = None, **_: Any) -> None:
         writer.append(self.time)
         while self.time < duration - 1e-9:
             self.step()
@@ -90,6 +90,8 @@ class FakeSimulation:
             raise RunStopped("it flew away", module="spring", body="ball", time=self.time)
         if event == "full":
             raise RunStopped("cannot write: No space left on device", module="recording", body="-", time=self.time)
+        if event == "memory":
+            raise MemoryError("Unable to allocate 8.00 EiB for an array")
         if event == "break":
             raise ZeroDivisionError("a bug")
         if event == "sleep":
@@ -133,12 +135,12 @@ SCENARIO = Scenario(
 )  # fmt: skip
 
 
-def install() -> None:
-    """Make the rig known as a scenario of this process."""
+def install(alone: bool = True) -> None:
+    """Make the rig known as a scenario of this process, `alone` or beside all others."""
     module = types.ModuleType("grouser.scenarios.fake_rig")
     module.SCENARIO = SCENARIO
     sys.modules[module.__name__] = module
-    registry.NAMES = (NAME,)
+    registry.NAMES = (NAME,) if alone else (NAME, *registry.NAMES)
 
 
 if __name__ == "__main__":

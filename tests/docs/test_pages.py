@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from grouser import cli
+from grouser.commands.exit_status import BAD_INPUT
 from grouser.errors import GrouserError
 from grouser.scenarios.registry import NAMES, scenario
 
@@ -122,7 +123,7 @@ def test_commands_are_accepted(folder, line, capsys):
     status = cli.status(shlex.split(line, comments=True)[1:])
     told = capsys.readouterr().err
     if REFUSED in line:
-        assert status == cli.BAD_INPUT
+        assert status == BAD_INPUT
     else:
         assert (status, told) in [(0, "error: understood\n"), (0, "")]
 

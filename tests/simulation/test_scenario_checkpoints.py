@@ -1,6 +1,9 @@
-"""Every scenario continues bit for bit from a checkpoint, in the simulation it was taken from and in a fresh one."""
+"""Every scenario continues bit for bit from a checkpoint: where it was taken, and from a file in a fresh process."""
 
+import subprocess
+import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +12,9 @@ import pytest
 from grouser.contact.revolution import RevolutionContact
 from grouser.scenarios.registry import NAMES, scenario
 from grouser.simulation import Simulation
+from grouser.simulation.checkpoint_file import load, save
 
+ROOT = Path(__file__).parents[2]
 WALL_CLOCK = ("cost/increase",)  # channels that hold measured time
 
 
@@ -79,19 +84,35 @@ def same(one: Any, other: Any) -> bool:
 
 
 @pytest.mark.parametrize("moment", cases())
-def test_a_scenario_continues_from_its_checkpoint_bit_for_bit(moment):
+def test_a_scenario_continues_from_its_checkpoint_bit_for_bit(moment, tmp_path):
     sim = moment.build()
     sim.step(moment.before)
     saved = sim.checkpoint()
+    sim.save(tmp_path / "before")
     sim.step(moment.after)
     straight = everything(sim)
     sim.restore(saved)
     sim.step(moment.after)
     assert_same_bits(everything(sim), straight)
-    fresh = moment.build()
-    fresh.restore(saved)
-    fresh.step(moment.after)
-    assert_same_bits(everything(fresh), straight)
+    fresh = [
+        sys.executable,
+        "-m",
+        __name__,
+        str(MOMENTS.index(moment)),
+        str(tmp_path / "before"),
+        str(tmp_path / "after"),
+    ]
+    subprocess.run(fresh, cwd=ROOT, check=True)
+    assert_same_bits(load(tmp_path / "after"), straight)
+
+
+def continue_here(number: int, before: Path, after: Path) -> None:
+    """In a process of its own: go on from the file `before` and write all there is then to `after`."""
+    moment = MOMENTS[number]
+    sim = moment.build()
+    sim.load(before)
+    sim.step(moment.after)
+    save(everything(sim), after)
 
 
 GROWING = pytest.param("key of the boom's stiffness", 3000, 0, id="boom")  # 6 s: it grows by a millimetre in 44 steps
@@ -112,3 +133,7 @@ def test_each_step_can_be_taken_again_while_a_shape_changes(what, before, contro
         sim.step(1)
         assert_same_bits(everything(sim), straight)
     assert sim.controllers[controller].state()["key"] != first, what
+
+
+if __name__ == "__main__":
+    continue_here(int(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]))

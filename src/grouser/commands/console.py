@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grouser.errors import InputError
+
 if TYPE_CHECKING:
     from grouser.campaign import SweepCounts
     from grouser.commands.run import Outcome
@@ -25,20 +27,35 @@ def run(
     short: dict[str, str | None],
     watched: tuple[str, int] | None = None,
     pin_core: int | None = None,
+    checkpoints: float | None = None,
+    go_on: Path | None = None,
 ) -> int:
-    """Run a scenario with a progress bar and print the outcome. `watched`: host and port of a live view."""
+    """Run a scenario with a progress bar and print the outcome. `watched`: host and port of a live view.
+
+    `checkpoints` [s]: wall time between two. `go_on`: folder of a run to continue, instead of a scenario.
+    """
     from grouser.commands.gc_pause import gc_paused
 
     with gc_paused() as resume:
         from grouser.commands import progress, robot
+        from grouser.commands.continuation import PERIOD, find_run
         from grouser.commands.cpu_affinity import pinned_to
         from grouser.commands.figure_workers import FigureWorkers
         from grouser.commands.run import execute
         from grouser.quiet_warp import start_warp
         from grouser.scenarios.settings import from_command
 
-        target = robot.scenario_name(target, short.get("robot"))
-        experiment = from_command(target, options, robot.shorthand(drive, **short))
+        found = None
+        if go_on is None:
+            target = robot.scenario_name(target, short.get("robot"))
+            experiment = from_command(target, options, robot.shorthand(drive, **short))
+        else:
+            given = [target, *options, *drive, *short.values(), out, rate]
+            _check_nothing_else(go_on, [str(one) for one in given if one is not None])
+            found = find_run(go_on)
+            experiment, out, rate = found.experiment, found.folder, found.rate
+            where = f"from t = {found.time:.6g} s" if found.saved else "again from the beginning: it has no checkpoint"
+            print(f"{go_on} goes on {where}", flush=True)
         start_warp()
         resume()
         with (
@@ -55,10 +72,16 @@ def run(
 
             outcome = execute(
                 experiment, out=out, force=force, rate=rate, report=report, progress=on_progress, watch=watch,
-                draw=workers.draw,
+                draw=workers.draw, checkpoints=PERIOD if checkpoints is None else checkpoints, continues=found,
             )  # fmt: skip
             print_outcome(outcome)
         return outcome.exit_status
+
+
+def _check_nothing_else(go_on: Path, given: list[str]) -> None:
+    """A run that goes on has the settings, the folder and the rate it began with."""
+    if given:
+        raise InputError(f"--continue {go_on}: {given[0]}: not allowed: its settings, folder and rate are those it has")
 
 
 def run_samples(
@@ -127,8 +150,9 @@ def print_outcome(outcome: Outcome) -> None:
         print(f"note: {note}")
     tables.metric_table(summary["metrics"])
     sim_s, wall_s = summary["sim_s"], summary["wall_s"]
-    speed = f", {sim_s / wall_s:.2f} x real time" if wall_s > 0 else ""
-    print(f"{sim_s:.2f} s in {wall_s:.2f} s{speed}, {summary['steps']} steps: {outcome.folder}")
+    if wall_s is not None:  # else the recording could not be closed
+        speed = f", {sim_s / wall_s:.2f} x real time" if wall_s > 0 else ""
+        print(f"{sim_s:.2f} s in {wall_s:.2f} s{speed}, {summary['steps']} steps: {outcome.folder}")
     if outcome.status != "complete":
         print(f"error: {outcome.message}; {_data_kept(outcome)}", file=sys.stderr)
     elif outcome.missed:
@@ -138,9 +162,13 @@ def print_outcome(outcome: Outcome) -> None:
 
 
 def _data_kept(outcome: Outcome) -> str:
+    from grouser.commands.folder import CHECKPOINT
+
     if not outcome.frames:
         return f"no frame was recorded in {outcome.folder}"
-    return f"data up to t = {outcome.last_time:.6g} s is in {outcome.folder}"
+    kept = f"data up to t = {outcome.last_time:.6g} s is in {outcome.folder}"
+    can_go_on = (outcome.folder / CHECKPOINT).exists()
+    return f"{kept}, and `grouser run --continue {outcome.folder}` goes on" if can_go_on else kept
 
 
 def sweep(

@@ -10,6 +10,7 @@ from grouser.recording.folder_lock import NAME as LOCK
 from grouser.recording.folder_lock import FolderLock, holder_message, is_folder_locked
 
 RECORDING, SUMMARY, FIGURES, REPORT = "recording.h5", "summary.json", "figures", "report.html"
+CHECKPOINT = "checkpoint.npz"
 
 
 def check_output_folder(folder: Path, force: bool) -> None:
@@ -46,8 +47,8 @@ def lock_folder(folder: Path, force: bool) -> FolderLock:
 
 
 def remove_old_results(folder: Path) -> None:
-    """Delete summary, report and figures of an earlier run. Other files stay."""
-    for old in (folder / SUMMARY, folder / REPORT, *(folder / FIGURES).glob("*.png")):
+    """Delete summary, report, figures and checkpoint of an earlier run. Other files stay."""
+    for old in (folder / SUMMARY, folder / REPORT, folder / CHECKPOINT, *(folder / FIGURES).glob("*.png")):
         old.unlink(missing_ok=True)
 
 

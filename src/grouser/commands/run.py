@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grouser
+from grouser.commands.continuation import PERIOD, Checkpoints, Continuation, forget, restore
 from grouser.commands.folder import FIGURES, RECORDING, check_output_folder, lock_folder, remove_old_results
-from grouser.errors import GrouserError, InputError, RunEnded, RunStopped
+from grouser.errors import GrouserError, InputError, RunEnded, RunStopped, is_out_of_memory, out_of_memory
 from grouser.module import HasLimits
 from grouser.scenarios.settings import Experiment, from_python
 
 if TYPE_CHECKING:
-    from grouser.recording import Recording, RecordingWriter
+    from grouser.recording import Beginning, Recording, RecordingWriter
     from grouser.simulation import Simulation
 
 INTERRUPTED = 130
@@ -80,7 +81,7 @@ def run(
     RunStopped. After RunStopped the folder contains all data up to that time.
     """
     experiment = from_python(name, {**(settings or {}), **more})
-    return checked(execute(experiment, out=out, force=force, rate=rate, report=report))
+    return checked(execute(experiment, out=out, force=force, rate=rate, report=report, checkpoints=PERIOD))
 
 
 def checked(outcome: Outcome) -> Outcome:
@@ -105,24 +106,30 @@ def execute(
     watch: Callable[[Path], None] | None = None,
     delay: float = WATCHED_DELAY,
     draw: Callable[[Recording, Path], list[Path]] | None = None,
+    checkpoints: float | None = None,
+    continues: Continuation | None = None,
 ) -> Outcome:
     """Check the input, run, and write the results into the folder. With bad input nothing is written.
 
     `watch` is called with the path of the recording before the first step. Frames are then written with a delay of at
     most `delay` [s]. `draw` draws the figures of a recording into a folder, as `report.draw_figures` does.
+    `checkpoints` [s]: wall time between two checkpoints; None for none. `continues`: the run in `out` to go on with.
     """
     scenario, settings = experiment.scenario, experiment.settings
     rate = scenario.rate if rate is None else rate
     if not rate > 0:
         raise InputError(f"rate = {rate}: allowed is a number of frames per second above 0")
+    force = force or continues is not None
     if out is not None:
         check_output_folder(Path(out), force)
     sim = scenario.build(settings)
     _check_duration(experiment.duration, sim.step_size, rate)
-    header = _header(experiment, sim)
+    header = _header(experiment, sim, rate)
+    if continues is not None:
+        continues.check(header)
     folder = Path(out) if out is not None else new_run_folder(scenario.name)
     with lock_folder(folder, force):
-        run = _Run(experiment, sim, folder)
+        run = _Run(experiment, sim, folder, checkpoints, continues)
         run.record(header, rate, progress, watch, delay)
         return run.write_results(report, draw)
 
@@ -155,7 +162,7 @@ def new_run_folder(name: str) -> Path:
     raise InputError(f"runs/{stem}: a thousand folders with that name exist; give another with --out")
 
 
-def _header(experiment: Experiment, sim: Simulation) -> dict[str, Any]:
+def _header(experiment: Experiment, sim: Simulation, rate: float) -> dict[str, Any]:
     from grouser.recording import build_header
 
     scenario, settings = experiment.scenario, experiment.settings
@@ -172,6 +179,7 @@ def _header(experiment: Experiment, sim: Simulation) -> dict[str, Any]:
         tiles=_tiles(sim),
         sensors=[one.sensor.description() for one in sim.sensors.values()],
         title=scenario.title(settings, sim),
+        rate=rate,
         limits=[asdict(limit) for m in sim.modules if isinstance(m, HasLimits) for limit in m.limits()],
     )
 
@@ -196,8 +204,16 @@ def _tiles(sim: Simulation) -> dict[str, Any] | None:
 class _Run:
     """One run: recording, status, duration and metrics."""
 
-    def __init__(self, experiment: Experiment, sim: Simulation, folder: Path):
+    def __init__(
+        self,
+        experiment: Experiment,
+        sim: Simulation,
+        folder: Path,
+        checkpoints: float | None = None,
+        continues: Continuation | None = None,
+    ):
         self.experiment, self.sim, self.folder = experiment, sim, folder
+        self.checkpoints, self.continues = checkpoints, continues
         self.status, self.message = "complete", ""
         self.stop: RunStopped | None = None
         self.wall_s, self.sim_s = 0.0, 0.0
@@ -211,22 +227,25 @@ class _Run:
         delay: float = WATCHED_DELAY,
     ) -> None:
         """Simulate and record, compute the metrics, and close the recording with the result."""
-        from grouser.recording import RecordingWriter
-
         sim = self.sim
-        writer = RecordingWriter(
-            self.folder / RECORDING, header, sim.channels(),
-            worlds=sim.worlds, terrain=sim.terrain, geometry=sim.geometry(), shapes=sim.shapes(),
-            block=BLOCK if watch is None else max(1, min(BLOCK, round(delay * rate))),
-            patience=None if watch is None else 0.0,
-        )  # fmt: skip
-        remove_old_results(self.folder)
-        started, start_time = time.perf_counter(), sim.time
+        saved = self.continues.saved if self.continues is not None else None
+        if saved is not None:
+            restore(sim, saved)
+        with self._beginning() as begin:
+            writer = self._writer(header, rate, watch, delay, begin)
+        if saved is None:
+            remove_old_results(self.folder)
+        started, start_time = time.perf_counter(), sim.time if saved is None else saved["start_time"]
+        before = 0.0 if saved is None else saved["wall_s"]
         try:
             if watch is not None:
                 watch(self.folder / RECORDING)
                 started = time.perf_counter()
-            sim.run(header["duration"], writer=writer, rate=rate, progress=progress)
+            keep = None
+            if self.checkpoints is not None:
+                keep = Checkpoints(self.folder, sim, writer, header, self.checkpoints, start_time, before)
+            done = 0 if saved is None else saved["done"]
+            sim.run(header["duration"], writer=writer, rate=rate, progress=progress, done=done, keep=keep)
         except RunEnded as end:
             self._set_end("complete", str(end))
         except RunStopped as stop:
@@ -234,11 +253,47 @@ class _Run:
         except KeyboardInterrupt:
             self._set_end("interrupted", f"interrupted at t = {sim.time:.6g} s")
         except BaseException as error:
-            writer.close("stopped", f"{type(error).__name__}: {error}")
-            raise
-        self.wall_s, self.sim_s = time.perf_counter() - started, sim.time - start_time
+            if not is_out_of_memory(error):
+                writer.close("stopped", f"{type(error).__name__}: {error}")
+                raise
+            stop = RunStopped(out_of_memory(error), module="-", body="-", time=sim.time)
+            self._set_end("stopped", str(stop), stop)
+        self.wall_s, self.sim_s = before + time.perf_counter() - started, sim.time - start_time
         with interrupts_ignored():
             self._finish(writer, [metric["name"] for metric in header["metrics"]])
+            if self.status == "complete":
+                forget(self.folder)
+
+    @contextmanager
+    def _beginning(self) -> Iterator[Beginning | None]:
+        """The frames up to the checkpoint that the run goes on from."""
+        from grouser.recording import Beginning, Recording
+
+        if self.continues is None or self.continues.saved is None:
+            yield None
+            return
+        with Recording(self.folder / RECORDING) as source:
+            begin = Beginning(source, self.continues.saved["frames"], self.continues.saved["patches"])
+            begin.check()
+            yield begin
+
+    def _writer(
+        self,
+        header: dict[str, Any],
+        rate: float,
+        watch: Callable[[Path], None] | None,
+        delay: float,
+        begin: Beginning | None,
+    ) -> RecordingWriter:
+        from grouser.recording import RecordingWriter
+
+        sim = self.sim
+        return RecordingWriter(
+            self.folder / RECORDING, header if begin is None else begin.source.header, sim.channels(),
+            worlds=sim.worlds, terrain=sim.terrain, geometry=sim.geometry(), shapes=sim.shapes(),
+            block=BLOCK if watch is None else max(1, min(BLOCK, round(delay * rate))),
+            patience=None if watch is None else 0.0, begin=begin,
+        )  # fmt: skip
 
     def _set_end(self, status: str, message: str, stop: RunStopped | None = None) -> None:
         self.status, self.message, self.stop = status, message, stop
@@ -249,6 +304,12 @@ class _Run:
             writer.flush()
             values = self._measure(names)
         except RunStopped as stop:
+            self._set_end("stopped", str(stop), self.stop or stop)
+        except MemoryError as error:
+            stop = RunStopped(out_of_memory(error), module="-", body="-", time=self.sim.time)
+            self._set_end("stopped", str(stop), self.stop or stop)
+        except (OSError, RuntimeError) as error:  # HDF5 may write what waits when a reader of the same file is closed
+            stop = writer.lose(error)
             self._set_end("stopped", str(stop), self.stop or stop)
         finally:
             try:
@@ -292,10 +353,14 @@ class _Run:
                     write_report(recording, self.folder, figures, summary=summary)
             except InputError as error:  # a figure that cannot be drawn is a fault of the scenario, not of the input
                 undrawn = f"report: {error}"
-            except OSError as error:
-                reason = f"cannot write to {self.folder}: {error.strerror or error}"
+            except (OSError, MemoryError) as error:
+                lacking = isinstance(error, MemoryError)
+                reason = (
+                    out_of_memory(error) if lacking else f"cannot write to {self.folder}: {error.strerror or error}"
+                )
                 stop = RunStopped(reason, module="report", body="-", time=self.sim.time)
-                self._set_end("stopped", str(stop), self.stop or stop)
+                if self.stop is None:  # else the first reason is the cause
+                    self._set_end("stopped", str(stop), stop)
         notes = tuple(self.sim.notes)
         return Outcome(self.folder, summary, self.status, self.message, notes, self.stop, undrawn, frames, last_time)
 

@@ -1,7 +1,8 @@
 """The writer's lock on its recording, and disk space that is reserved before HDF5 needs it.
 
-The lock tells readers that the file is being written. HDF5 cannot recover from a failed write (the process crashes when
-it exits), so disk space is reserved in advance. If a write still fails, HDF5 is redirected to memory.
+The lock tells readers that the file is being written. HDF5 cannot recover from a failed write (the process crashes at
+the next call or when it exits), so disk space is reserved in advance. If a write still fails, HDF5 is redirected to
+memory and the file is closed once. A command then ends without the clean-up of HDF5 (`ABANDONED`).
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import errno
 import os
 import re
 import struct
+import sys
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -107,8 +110,14 @@ def _lock() -> bytes:
     return struct.pack(FLOCK, fcntl.F_WRLCK, os.SEEK_SET, LOCKED_BYTE, 1, 0)
 
 
+ABANDONED: list[h5py.File] = []  # files after a failed write: HDF5 may crash when the process exits
+
+
 def close_without_writing(file: h5py.File, path: Path) -> None:
-    """Close a file after a failed write. HDF5 closes a copy in memory; the file stays as last flushed."""
+    """Close a file after a failed write. HDF5 closes a copy in memory; the file stays as last flushed.
+
+    Call it once for a file, and do nothing with the file afterwards.
+    """
     handle = file.id.get_vfd_handle()
     size = path.stat().st_size
     with _scratch() as copy, path.open("rb") as source:
@@ -117,8 +126,24 @@ def close_without_writing(file: h5py.File, path: Path) -> None:
         copy.truncate(size)
         copy.flush()
         os.dup2(copy.fileno(), handle)
+    ABANDONED.append(file)
     with suppress(OSError, RuntimeError):
         file.close()
+
+
+@contextmanager
+def hidden_errors_raised() -> Iterator[None]:
+    """Raise the first error that h5py meets where it frees an object, and would only print."""
+    hidden: list[BaseException] = []
+    before = sys.unraisablehook, sys.excepthook  # the second prints a traceback before the first is called
+    sys.unraisablehook = lambda error: hidden.append(error.exc_value or RuntimeError("HDF5 failed"))
+    sys.excepthook = lambda *_: None
+    try:
+        yield
+    finally:
+        sys.unraisablehook, sys.excepthook = before
+    if hidden:
+        raise hidden[0]
 
 
 def _scratch():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from grouser.errors import InputError
-from grouser.recording.file_lock import FileLock, close_without_writing, error_text
+from grouser.recording.copying import Beginning, copy_frames
+from grouser.recording.file_lock import ABANDONED, FileLock, close_without_writing, error_text, hidden_errors_raised
 from grouser.recording.folder_lock import FolderLock
 from grouser.recording.layout import Layout, create
 from grouser.recording.reader import DAMAGE, Recording
@@ -17,7 +18,6 @@ from grouser.recording.schema import NEW_FILE, to_json
 if TYPE_CHECKING:
     import h5py
 
-COPY_ROWS = 1024
 REPAIRED = "the run ended without closing its recording; repaired"
 
 
@@ -53,15 +53,20 @@ def _replace(source: Recording, part: Path) -> None:
 def _rewrite(source: Recording, part: Path) -> None:
     import h5py
 
-    lock, target = FileLock(part), None
+    lock, target, closing = FileLock(part), None, False
     try:
-        target = h5py.File(part, "w", **NEW_FILE, locking=False)
-        lock.reserve(source.path.stat().st_size)
-        _copy(source, _create_like(source, target))
-        target.close()
+        with hidden_errors_raised():
+            target = h5py.File(part, "w", **NEW_FILE, locking=False)
+            lock.reserve(source.path.stat().st_size)
+            _copy(source, _create_like(source, target))
+        closing = True
+        with hidden_errors_raised():
+            target.close()
         lock.trim()
     except BaseException:
-        if target:
+        if closing:
+            ABANDONED.append(target)
+        elif target is not None:
             close_without_writing(target, part)
         raise
     finally:
@@ -89,23 +94,8 @@ def _create_like(source: Recording, target: h5py.File) -> Layout:
 
 
 def _copy(source: Recording, target: Layout) -> None:
-    count = len(source)
-    for name, dataset in target.fixed.items():
-        _transfer(source.dataset(name), dataset, count)
-    for name, (data, offsets) in target.ragged.items():
-        _transfer(source.dataset(name), offsets, count)
-        _transfer(source.file[f"channels/{name}/data"], data, int(source.row_ends(name, 0, count)[-1]) if count else 0)
-    for name, dataset in target.tiles.items():
-        _transfer(source.file[f"tiles/{name}"], dataset, len(source.tile_time()))
-    _transfer(source.file["time"], target.time, count)
+    copy_frames(Beginning(source, len(source), len(source.tile_time())), target)
     outcome = source.outcome or {"status": "interrupted", "message": REPAIRED, "sim_s": source.sim_s}
     text = np.frombuffer(to_json(outcome).encode(), np.uint8)
     target.outcome.resize((len(text),))
     target.outcome[:] = text
-
-
-def _transfer(source: Any, target: Any, count: int) -> None:
-    target.resize(count, axis=0)
-    step = target.chunks[0] * max(1, COPY_ROWS // target.chunks[0])
-    for start in range(0, count, step):
-        target[start : start + step] = source[start : min(start + step, count)]

@@ -94,10 +94,12 @@ def build_header(
     sensors: Sequence[Mapping[str, Any]] = (),
     title: str = "",
     limits: Sequence[Mapping[str, Any]] = (),
+    rate: float | None = None,
 ) -> dict[str, Any]:
     """Make the header of a recording. `step` and `duration` [s]; `metrics` and `figures` are declarations.
 
-    `title`: what reports and pages call the run, by default the scenario. `limits`: fields of `Limit`.
+    `title`: what reports and pages call the run, by default the scenario. `limits`: fields of `Limit`. `rate` [Hz]:
+    frames.
     """
     header: dict[str, Any] = {
         "schema": SCHEMA,
@@ -118,6 +120,8 @@ def build_header(
         header["sensors"] = [dict(sensor) for sensor in sensors]
     if title:
         header["title"] = title
+    if rate is not None:
+        header["rate"] = rate
     if limits:
         header["limits"] = [dict(limit) for limit in limits]
     return header

@@ -14,7 +14,15 @@ import numpy as np
 
 from grouser.errors import InputError, RunStopped
 from grouser.module import Channel, Shape
-from grouser.recording.file_lock import FileLock, close_without_writing, error_text, is_locked_by_writer
+from grouser.recording.copying import Beginning, copy_frames
+from grouser.recording.file_lock import (
+    ABANDONED,
+    FileLock,
+    close_without_writing,
+    error_text,
+    hidden_errors_raised,
+    is_locked_by_writer,
+)
 from grouser.recording.layout import Elevation, Geometry, create
 from grouser.recording.schema import NEW_FILE, PAGED, STATUSES, check_channels, stored_dtype, to_json
 from grouser.recording.streams import FixedStream, RaggedStream, TileStream, put
@@ -50,8 +58,12 @@ class RecordingWriter:
         shapes: Sequence[Shape] = (),
         precision: str | Mapping[str, str] = "float32",
         patience: float | None = None,
+        begin: Beginning | None = None,
     ):
-        """`patience` [s]: wall time that a full block may wait before it is written; 0 for a live view."""
+        """`patience` [s]: wall time that a full block may wait before it is written; 0 for a live view.
+
+        `begin`: frames of another recording that this one begins with. It may have the same name.
+        """
         self.path = Path(path)
         if worlds < 1 or block < 1:
             raise InputError(f"recording {self.path}: worlds = {worlds}, block = {block}; allowed: at least 1")
@@ -65,13 +77,33 @@ class RecordingWriter:
         self._last_time = self._kept_time = -math.inf  # [s] times of the last frame taken and of the last in the file
         self._failure: RunStopped | None = None
         self._closed = False  # asking h5py is slow
+        self._lost = False  # a write has failed: HDF5 cannot go on with the file
+        self._begin = begin
         self._open(worlds, terrain, geometry, shapes, {c.name: stored_dtype(c, precision) for c in channels})
         self._capacity = self._waiting_frames(worlds)
         self._flushed = -math.inf  # [s] wall-clock time of the last flush
         self._patience = FLUSH_PERIOD if patience is None else patience
-        self._times = np.empty(self._capacity)
-        self._make_streams(worlds)
-        self._tiles = TileStream(self._layout.tiles) if self._layout.tiles else None
+        try:
+            self._times = np.empty(self._capacity)
+            self._make_streams(worlds)
+            self._tiles = TileStream(self._layout.tiles) if self._layout.tiles else None
+        except BaseException:  # such as no memory for the buffers
+            self._file.close()
+            if begin is None:
+                self.path.unlink(missing_ok=True)
+            self._file_lock.release()
+            raise
+        if begin is not None and begin.frames:
+            self._go_on_after(begin)
+
+    def _go_on_after(self, begin: Beginning) -> None:
+        """Append after the frames that were copied."""
+        self._frames, self._last_time, self._kept_time = begin.frames, begin.last_time, begin.last_time
+        for stream in self._streams:
+            if isinstance(stream, RaggedStream):
+                stream.written = begin.rows(stream.name)
+        if self._tiles is not None:
+            self._tiles.written = begin.patches
 
     def _waiting_frames(self, worlds: int) -> int:
         """Number of frames that fit into the memory for waiting blocks; a multiple of the block size."""
@@ -123,8 +155,10 @@ class RecordingWriter:
             if self.path.exists() and is_locked_by_writer(self.path):
                 raise self._busy()
             size = _first_bytes(self._header, self._channels, terrain, geometry, shapes)
+            size += 0 if self._begin is None else self._begin.source.path.stat().st_size
             self._file_lock.reserve(size)  # HDF5 crashes if the disk is full from the start
-            self._file = h5py.File(part, "w", **NEW_FILE, **PAGED)
+            with hidden_errors_raised():
+                self._file = h5py.File(part, "w", **NEW_FILE, **PAGED)
         except BaseException as error:
             part.unlink(missing_ok=True)
             self._file_lock.release()
@@ -134,11 +168,14 @@ class RecordingWriter:
         try:
             self._file_lock.forget_reserved()
             self._file_lock.reserve(size)
-            self._layout = create(
-                self._file, self._header, self._channels, dtypes,
-                worlds=worlds, block=self._block, terrain=terrain, geometry=geometry, shapes=shapes,
-            )  # fmt: skip
-            self._file.swmr_mode = True
+            with hidden_errors_raised():
+                self._layout = create(
+                    self._file, self._header, self._channels, dtypes,
+                    worlds=worlds, block=self._block, terrain=terrain, geometry=geometry, shapes=shapes,
+                )  # fmt: skip
+                if self._begin is not None:
+                    copy_frames(self._begin, self._layout)
+                self._file.swmr_mode = True
             self._file_lock.forget_reserved()  # HDF5 has truncated the file to its data
             self._file_lock.reserve(self._file.id.get_filesize())
             part.replace(self.path)
@@ -158,6 +195,11 @@ class RecordingWriter:
     def frames(self) -> int:
         """Frames appended so far."""
         return self._frames
+
+    @property
+    def patches(self) -> int:
+        """Patches of ground in the file."""
+        return 0 if self._tiles is None else self._tiles.written
 
     @property
     def last_time(self) -> float:
@@ -206,11 +248,24 @@ class RecordingWriter:
             self._failure = self._stopped(error)
             raise self._failure from None
         try:
-            self._write()
+            with hidden_errors_raised():
+                self._write()
         except (OSError, RuntimeError) as error:
-            self._failure = self._stopped(error)
-            close_without_writing(self._file, self.path)
-            raise self._failure from None
+            raise self.lose(error) from None
+
+    def lose(self, error: Exception, closing: bool = False) -> RunStopped:
+        """Leave the file as it was last flushed, after a write that failed. Returns the reason to stop the run.
+
+        `closing`: HDF5 was closing the file, and would crash if it tried again.
+        """
+        self._failure = self._failure or self._stopped(error)
+        if not self._lost:
+            self._lost = True
+            if closing:
+                ABANDONED.append(self._file)
+            else:
+                close_without_writing(self._file, self.path)
+        return self._failure
 
     def _write(self) -> None:
         """Write all streams. Times are written last, so that everything with a time is complete."""
@@ -255,22 +310,23 @@ class RecordingWriter:
             raise InputError(f"status {status!r}; allowed: complete, stopped, interrupted")
         outcome = {"metrics": dict(metrics or {}), "notes": list(notes), "wall_s": wall_s, "steps": steps}
         outcome["sim_s"] = max(self._last_time, 0.0) if sim_s is None else sim_s
-        failure = None
-        if self._file and self._failure is None:
+        failure, closing = None, False
+        if not self._closed and self._failure is None:
             try:
                 self.flush()
             except RunStopped as stop:
                 failure, status, message = stop, "stopped", str(stop)
-        if self._file:
+        if not self._closed and not self._lost:
             try:
                 text = to_json({"status": status, "message": message, **outcome})
-                put(self._layout.outcome, 0, np.frombuffer(text.encode(), np.uint8))
-                self._file.close()
+                with hidden_errors_raised():
+                    put(self._layout.outcome, 0, np.frombuffer(text.encode(), np.uint8))
+                closing = True
+                with hidden_errors_raised():
+                    self._file.close()
                 self._file_lock.trim()
             except (OSError, RuntimeError) as error:
-                failure = self._stopped(error)
-                if self._file:
-                    close_without_writing(self._file, self.path)
+                failure = self.lose(error, closing)
         self._file_lock.release()
         self._closed = True
         if failure is not None:

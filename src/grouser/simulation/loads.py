@@ -44,7 +44,7 @@ class Loads:
         roots = np.unique(m.body_rootid[self._rows])
         self.weight = float(m.body_subtreemass[roots].sum() * np.linalg.norm(m.opt.gravity))  # [N]
         self._scratch = mujoco.MjData(m) if len(self._others) else None
-        self._noted: list[str] = []
+        self.noted: list[str] = []  # lines of these loads in the notes of the simulation
         self.reset()
 
     def reset(self) -> None:
@@ -133,14 +133,14 @@ class Loads:
     def _update_notes(self, time: float) -> None:
         """Replace the last lines of notes by the present ones."""
         lines = self.lines(time)
-        if lines == self._noted:
+        if lines == self.noted:
             return
         notes = self._sim.notes
-        for line in self._noted:
+        for line in self.noted:
             if line in notes:
                 notes.remove(line)
         notes.extend(lines)
-        self._noted = lines
+        self.noted = lines
 
     def lines(self, time: float) -> list[str]:
         """Lines of notes at a time [s]."""

@@ -30,6 +30,14 @@ class ModuleNotes:
         else:
             self._notes.append(line)
 
+    def state(self) -> list[tuple[str, str, float, list[str]]]:
+        """What has been said: module, text, first time [s], bodies."""
+        return [(*key, first, list(bodies)) for key, (first, bodies) in self._said.items()]
+
+    def restore(self, said: Sequence[tuple[str, str, float, list[str]]]) -> None:
+        """Go on from `state`. The lines in the notes are not changed."""
+        self._said = {(module, text): (first, list(bodies)) for module, text, first, bodies in said}
+
 
 def _line(module: str, bodies: list[str], text: str, first: float) -> str:
     return f"t = {first:.3f} s: {module}, {'body' if len(bodies) == 1 else 'bodies'} {listed(bodies)}: {text}"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import time as clock
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import mujoco
@@ -20,13 +19,14 @@ from grouser.module import Channel, Compiled, Controller, ForceModule, Shape
 from grouser.quiet_warp import start_warp
 from grouser.resets import world_mask
 from grouser.sensors import Instrument, Scene, Sensor
-from grouser.simulation import checkpoints, display, sensing, world_resets
+from grouser.simulation import checkpoint_file, checkpoints, display, recorded_run, sensing, world_resets
 from grouser.simulation import step as stepping
 from grouser.simulation.channels import channels
 from grouser.simulation.controls import Controls, device_mask
 from grouser.simulation.faults import fault
 from grouser.simulation.loads import Loads
 from grouser.simulation.module_notes import ModuleNotes
+from grouser.simulation.recorded_run import MOST_STEPS, RunResult
 from grouser.simulation.sensing import DUE
 from grouser.simulation.world_threads import WorldThreads, cores, parts_of
 from grouser.terrain import checks
@@ -39,24 +39,8 @@ if TYPE_CHECKING:
     from grouser.recording import RecordingWriter
 
 TILE_RATE = 5.0  # [Hz] at which changed ground is recorded if nobody says otherwise
-UNWATCHED = 1000  # largest number of steps between two returns to Python
 UNSEEN = 100  # steps of worlds on a device between two looks for alarms, which are reads
 MOST_NOTES = 200  # worlds that fail after so many notes are not noted: a batch may fail and be reset without end
-PROGRESS_STEPS = 16  # steps between two readings of the wall clock
-PROGRESS_PERIOD = 0.1  # [s] of wall time between two calls of `progress`
-
-
-@dataclass(frozen=True)
-class RunResult:
-    """Result of a run."""
-
-    steps: int
-    wall_s: float
-    sim_s: float
-
-    @property
-    def real_time_factor(self) -> float:
-        return self.sim_s / self.wall_s if self.wall_s > 0 else float("inf")
 
 
 class Simulation:
@@ -348,14 +332,14 @@ class Simulation:
     def steps_until_due(self) -> int:
         """Number of steps until a controller or a sensor is due, at least 1."""
         if not self.due and not self.sensor_due:
-            return UNWATCHED
+            return MOST_STEPS
         first = min((*self.due, *self.sensor_due.values()))
         return max(1, math.ceil(first / self.step_size - DUE - self.steps))
 
     def rest_ground(self) -> int:
         """Every REST_PERIOD steps bring ground to rest that no body is near. Returns the steps until the next time."""
         if self.ground is None or not self.ground.rests:
-            return UNWATCHED
+            return MOST_STEPS
         passed = self.steps % REST_PERIOD
         if passed == 0:
             self.ground.rest()
@@ -466,54 +450,16 @@ class Simulation:
         writer: RecordingWriter | None = None,
         rate: float = 100.0,
         progress: Callable[[float], None] | None = None,
+        *,
+        done: int = 0,
+        keep: Callable[[int], None] | None = None,
     ) -> RunResult:
-        """Run for `duration` [s], or until `finished`, and record at `rate` [Hz]. `progress` gets the time [s]."""
-        checks.number(duration, "duration", at_least=0)
-        checks.number(rate, "rate", above=0)
-        start_steps, start_time = self.steps, self.time
-        total = round(duration / self.step_size)
-        every = max(1, round(1 / (rate * self.step_size)))
-        tiles_every = max(every, round(1 / (self.tile_rate * self.step_size)))
-        if writer is not None and writer.last_time == -math.inf:  # a new recording begins with all ruts so far
-            self.tile_stamps.clear()
-        for sensor in self.sensors.values():
-            sensor.begin_recording(writer is not None)
-        began = said = clock.perf_counter()
-        try:
-            k = 0
-            while True:
-                if writer is not None and k % every == 0:
-                    sensing.sample_due(self)  # a frame has the samples up to its own time
-                    if writer.last_time != self.time:  # otherwise the run before has recorded it
-                        writer.append(self.time)
-                    if self.ground is not None and k % tiles_every == 0:
-                        self._record_tiles(writer)
-                if k == total or (self.finished and k % every == 0):
-                    break
-                ahead = min(total - k, PROGRESS_STEPS if progress else UNWATCHED, every - k % every)
-                self.step(ahead)
-                k += ahead
-                if progress is not None and clock.perf_counter() - said > PROGRESS_PERIOD:
-                    said = clock.perf_counter()
-                    progress(self.time)
-        finally:
-            for sensor in self.sensors.values():
-                sensor.begin_recording(False)
-            if self.loads is not None:
-                self.loads.sample(at_once=True)
-            if writer is not None:
-                if self.ground is not None:
-                    self._record_tiles(writer)
-                writer.flush()
-        if progress is not None:
-            progress(self.time)
-        return RunResult(self.steps - start_steps, clock.perf_counter() - began, self.time - start_time)
+        """Run for `duration` [s], or until `finished`, and record at `rate` [Hz]. `progress` gets the time [s].
 
-    def _record_tiles(self, writer: RecordingWriter) -> None:
-        for world in range(self.worlds):
-            indices, heights = self.changed_tiles(world)
-            if len(indices):
-                writer.append_tiles(self.time, world, indices, heights)
+        `done`: steps of this run that were made before its checkpoint was restored. `keep` is called with the steps
+        done whenever all that has happened so far is in the recording: when a checkpoint can be taken.
+        """
+        return recorded_run.run(self, duration, writer, rate, progress, done, keep)
 
     # ---- checkpoints --------------------------------------------------------------------------------
 
@@ -524,3 +470,11 @@ class Simulation:
     def restore(self, checkpoint: dict[str, Any]) -> None:
         """Restore a checkpoint of this simulation or of one built the same way. The run continues bit for bit."""
         checkpoints.restore(self, checkpoint)
+
+    def save(self, path: str | Path) -> None:
+        """Write a checkpoint to a file, from which `load` continues bit for bit, also in another process."""
+        checkpoint_file.save(self.checkpoint(), path)
+
+    def load(self, path: str | Path) -> None:
+        """Restore a checkpoint from a file that `save` of this simulation, or of one built the same way, wrote."""
+        self.restore(checkpoint_file.load(path))
