@@ -203,16 +203,17 @@ class PolygonalModule(PairModule):
         bodies.named = self._indices([names.index(pair.body) for names, pair in zip(order, self.pairs, strict=True)])
         bodies.both_move = self._indices([self.moves(pair) for pair in self.pairs])
         q.linear = self._indices([self.depth_between(k) == LINEAR for k in range(len(self.pairs))])
-        q.radius = self._reals([shape.radius for shape in firsts])
+        margins = [pair.margin or MARGIN * shape.edge for pair, shape in zip(self.pairs, firsts, strict=True)]
+        about = [self._touching_radius(k, margin) for k, margin in enumerate(margins)]
+        q.about_second = self._indices([second for second, _ in about])
+        q.radius = self._reals([radius for _, radius in about])
+        q.margin = self._reals(margins)
         q.reach = self._reals(self.reach)
         boxes = [tree_boxes(shape, reach) for shape, reach in zip(firsts, self.reach, strict=True)]
         q.first_node = self._indices(np.cumsum([0] + [len(centre) for centre, _ in boxes])[:-1])
         q.depth = self._indices([tree_depth(len(shape.triangles)) for shape in firsts])
         q.box = self._reals(np.concatenate([centre for centre, _ in boxes]), self.precision.vec3)
         q.half = self._reals(np.concatenate([half for _, half in boxes]), self.precision.vec3)
-        q.margin = self._reals([
-            pair.margin or MARGIN * shape.edge for pair, shape in zip(self.pairs, firsts, strict=True)
-        ])  # fmt: skip
         bodies.stick_speed = self._reals([
             max(layer.stick_speed for name in names for layer in self.shapes[name].layers) for names in order
         ])  # fmt: skip
@@ -230,6 +231,16 @@ class PolygonalModule(PairModule):
         bodies.step, q.lanes = self._step, self.lanes
         q.bodies = bodies
         return q
+
+    def _touching_radius(self, k: int, margin: float) -> tuple[bool, float]:
+        """Whether pair k is best seen from the second's origin, and the distance from the origin within which it touches.
+
+        A wheel is small, a field of rocks is not: seen from the wheel, rocks far away do not matter. Elements of the
+        field that are on a list reach beyond the wheel by their own length, the reach and the slack of the list.
+        """
+        first, second = (self.shapes[name] for name in self._order[k])
+        beyond = second.radius + 2 * first.longest + float(self.reach[k]) + 3 * margin
+        return beyond < first.radius, min(first.radius, beyond)
 
     # ---- the step -------------------------------------------------------------------------------------
 

@@ -34,7 +34,8 @@ class Pairs:
     bodies: PairBodies
     shape: array2d[int]  # (pair, 2)
     linear: array[int]  # (pair,) 1: depth is linear between an element's corners
-    radius: array[real]  # [m], (pair,) largest distance of a vertex of the first shape from its frame origin
+    about_second: array[int]  # (pair,) 1: relative motion is measured at the second's origin, 0: at the first's
+    radius: array[real]  # [m], (pair,) largest distance from that origin at which the two may touch
     first_node: array[int]  # (pair,) root of its tree in `box`
     depth: array[int]  # (pair,) levels of its tree
     box: array[vec3]  # [m], (node,) centre
