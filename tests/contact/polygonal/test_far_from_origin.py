@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from grouser.contact.pairs import FULL, KINDS
 from grouser.contact.polygonal import Layer, Pair, PolygonalModule, merged, shape
 from grouser.contact.polygonal.wheel import wheel_mesh
 from grouser.terrain.rock_shapes import rock_mesh
@@ -54,3 +55,24 @@ def test_far_lists_that_last_give_what_fresh_ones_give(speed):
     fresh, _, often = rolled_over_a_stone(FAR, speed, margin=1e-9)
     np.testing.assert_allclose(lasting, fresh, atol=LONGER * np.abs(fresh).max())
     assert often > 4 * searches > 0
+
+
+def test_a_list_without_room_says_so_and_writes_no_further():
+    """Two wheels with a list each: the second list is whole, the first one's wheel is stopped by name."""
+    vertices, triangles = rock_mesh(2 * STONE, np.random.default_rng(2))
+    stone = shape(vertices, triangles, RIGID)
+    wheel = shape(*wheel_mesh(RADIUS, 0.1, 0.015), TREAD)
+    height = RADIUS + vertices[:, 2].max() - 0.004
+    found = []
+    for room in (2, None):
+        pairs = [Pair("a", "stone", elements="stone", listed=room), Pair("b", "stone", elements="stone")]
+        module = PolygonalModule({"a": wheel, "b": wheel}, {"stone": stone}, pairs)
+        rig = ManufacturedMotion(module, step=STEP).place((0.0, 0.0, height)).advance()
+        found.append((rig.wrench[0, 1], rig.out.status.numpy()[0], module))
+    (short, status, module), (whole, fine, _) = found
+    np.testing.assert_array_equal(short, whole)
+    assert fine[0] % KINDS < FULL
+    assert status[0] % KINDS == FULL > status[1] % KINDS
+    reason, stops = module.explain(int(status[0]))
+    assert stops
+    assert "more than 2 elements" in reason

@@ -37,6 +37,7 @@ from grouser.precision import precision
 REACH = 2.0  # depth up to which faces are searched, over the thickness of both layers
 MARGIN = 0.25  # relative motion for which a list stays valid, over the mean edge of the elements
 CANDIDATES = 24  # room on a list per face of the elements' shape
+MOST_LISTED = 8192  # elements on a list, if their shape is larger than what touches it
 LEAST_CANDIDATES = 4096  # smallest room on a list
 FLAT = 1e-3  # largest curvature for linear depth: rise over a chord of an element's length, over both layers (assumed)
 GPU_LANES = 128  # number of threads that share a pair on a GPU
@@ -48,7 +49,8 @@ REASONS = {
     STIFF: ("its contact with {other!r} is stiffer than assumed for the step limit ({stiffest:.3g} N/m): "
               "give the pair a larger largest_area", False),
     LOST: ("it is {reach:.3g} m deep in {other!r}, the limit of the contact search: the contact is lost", True),
-    FULL: ("it may touch more than {room} faces of {other!r}: increase the capacity of the pair", True),
+    FULL: ("more than {listed} elements or {room} pairs of faces may touch in its pair with {other!r}: increase `listed` "
+           "or `capacity` of the pair", True),
 }  # fmt: skip
 
 
@@ -159,11 +161,12 @@ class PolygonalModule(PairModule):
         self._shapes = self._make_shapes()
         self._pairs = self._make_pairs(rows)
         of_pairs = (self.worlds, len(self.pairs))
-        of_elements = (self.worlds, int(self._first_element[-1]))
+        of_slots, of_faces = (self.worlds, int(self._first_slot[-1])), (self.worlds, int(self._first_element[-1]))
         self._poses = zeros(at(RelativePoses, name), self.device, of_pairs)
         self._sums = zeros(at(PairSums, name), self.device, of_pairs)
-        self._elements = zeros(at(t.Elements, name), self.device, of_elements, over=(*of_elements, 3))
-        listed = dict.fromkeys(("face", "first", "count", "may_face_away"), of_elements)
+        by_face = {"state": of_faces, "anchor": of_faces, "over": (*of_faces, 3)}
+        self._elements = zeros(at(t.Elements, name), self.device, of_slots, **by_face)
+        listed = dict.fromkeys(("face", "first", "count", "may_face_away"), of_slots)
         self._lists = zeros(at(t.Lists, name), self.device, of_pairs, **listed, other=(self.worlds, sum(self._room)))
         self._record(self._launch_evaluate, self._launch_commit)
 
@@ -222,9 +225,15 @@ class PolygonalModule(PairModule):
         q.layers = self._indices([len(self.shapes[b].layers) for _, b in order])
         q.contacts = contact_table(self.precision.name, [law for laws in self._laws for law in laws], self.device)
         faces = [len(shape.triangles) for shape in firsts]
-        self._room = [
-            pair.capacity or max(CANDIDATES * n, LEAST_CANDIDATES) for pair, n in zip(self.pairs, faces, strict=True)
+        slots = [
+            pair.listed or (min(n, MOST_LISTED) if second else n)
+            for pair, n, (second, _) in zip(self.pairs, faces, about, strict=True)
         ]
+        self._room = [
+            pair.capacity or max(CANDIDATES * n, LEAST_CANDIDATES) for pair, n in zip(self.pairs, slots, strict=True)
+        ]
+        self._first_slot = np.cumsum([0, *slots])
+        q.first_slot = self._indices(self._first_slot)
         self._first_element = np.cumsum([0, *faces])
         q.first_element = self._indices(self._first_element)
         q.first_candidate = self._indices(np.cumsum([0, *self._room]))
@@ -272,7 +281,8 @@ class PolygonalModule(PairModule):
         laws = self._laws[k]
         return reason.format(
             other=self.pairs[k].other, thickness=max(law["thickness"] for law in laws), reach=self.reach[k],
-            kappa=max(abs(law["kappa"]) for law in laws), room=self._room[k], stiffest=self._stiffest[k],
+            kappa=max(abs(law["kappa"]) for law in laws), room=self._room[k],
+            listed=int(np.diff(self._first_slot)[k]), stiffest=self._stiffest[k],
         ), fatal  # fmt: skip
 
     def state(self) -> dict[str, wp.array]:
@@ -288,7 +298,7 @@ class PolygonalModule(PairModule):
 
     def _in_contact(self, world: int, load: np.ndarray) -> list[Any]:
         out_of_reach, listed = self._lists.state.numpy()["out_of_reach"][world], self._lists.elements.numpy()[world]
-        first = self._first_element[:-1]
+        first = self._first_slot[:-1]
         slots = [np.arange(n, n + (0 if out_of_reach[k] else listed[k])) for k, n in enumerate(first)]
         return [own[load[own] > 0] for own in slots]
 

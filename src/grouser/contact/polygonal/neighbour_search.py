@@ -246,7 +246,11 @@ def search_face(
     if start + found > room:
         lists.state[world, pair].overflow = 1
         return
-    slot = pairs.first_element[pair] + wp.atomic_add(lists.elements, world, pair, 1)
+    slot = pairs.first_slot[pair] + wp.atomic_add(lists.elements, world, pair, 1)
+    if slot >= pairs.first_slot[pair + 1]:
+        wp.atomic_sub(lists.elements, world, pair, 1)
+        lists.state[world, pair].overflow = 1
+        return
     lists.face[world, slot] = face
     lists.first[world, slot] = start
     lists.count[world, slot] = found
