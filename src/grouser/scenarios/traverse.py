@@ -18,6 +18,7 @@ import pydantic
 from pydantic_core import PydanticCustomError
 
 from grouser.contact.soil import SoilModule, SoilOptions
+from grouser.contact.soil.model import PART_TRAVEL
 from grouser.control import Drive, GroundSpeed, Path, PathFollower, PowerMeter, TipOver, Wheels, WheelSlip
 from grouser.control.memoryless import Memoryless
 from grouser.errors import InputError
@@ -46,6 +47,8 @@ from grouser.terrain.rocks import Rock
 
 RATE = 4.0  # [Hz] recording rate: 75 mm between two frames at 0.3 m/s
 TILE_RATE = 0.25  # [Hz] at which changed ground is recorded: every 1.2 m at 0.3 m/s
+LARGEST_STEP = 5e-3  # [s]
+FASTER = 25 / 24  # speed of a wheel over that of the rover, in bends and over bumps: 4 ms at 0.3 m/s (assumed)
 LIVE_TILES = 128  # tiles in use above which ground behind the rover comes to rest
 SLACK = 1.15  # duration / duration at the wanted speed
 OVER = 2.0  # [m] of the way over which energy and slip are drawn
@@ -87,7 +90,7 @@ class Traverse(SoilLaws):
     rover: TraverseRover = TraverseRover()  # type: ignore[valid-type]
     gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = exomars.MARS
     spacing: Metres = 0.01
-    step: Annotated[float, pydantic.Field(gt=0, le=0.02), Unit("s")] = 5e-3
+    step: Annotated[float, pydantic.Field(gt=0, le=0.02), Unit("s")] | None = None  # None: by speed, 4 ms at 0.3 m/s
     erosion: bool = True
     live_tiles: Annotated[int, pydantic.Field(ge=1)] = LIVE_TILES
     sensors: Sensors = ()  # {kind: lidar, body: chassis, …}, see docs/sensors.md
@@ -104,6 +107,11 @@ class Traverse(SoilLaws):
     @property
     def way(self) -> Path:
         return terrain.way_of(self.waypoints, self.length)
+
+    @property
+    def chosen_step(self) -> float:
+        """Longest step [s] in which the soil follows a wheel as a whole; in a longer one it does so in parts."""
+        return self.step or min(LARGEST_STEP, PART_TRAVEL * self.spacing / (FASTER * self.speed))
 
     @property
     def parameters(self) -> ExoMars:
@@ -139,7 +147,7 @@ def build(s: Traverse) -> Simulation:
     arrival = _Arrival(follower)
     sim = arrival.sim = Simulation(
         spec, modules, ground=ground,
-        controllers=[*meters, follower, GroundSpeed(drive), drive, arrival], step=s.step,
+        controllers=[*meters, follower, GroundSpeed(drive), drive, arrival], step=s.chosen_step,
     )  # fmt: skip
     sim.tile_rate = TILE_RATE
     memory = Channel("ground/memory", "MB", (), "", read=lambda: np.array([1e-6 * resting.memory_in_use(ground)]))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from grouser.scenarios.traverse import Traverse
 
 BESIDE = 0.25  # [m] beyond the wheels' tracks up to which rocks are made: the path follower stays within 0.1 m
-MARGIN = 0.012  # [m] of relative motion for which a list of faces stays valid: three to four steps at 0.3 m/s
+MARGIN = 0.006  # [m] of relative motion for which a list of faces stays valid; longer lists cost more than new ones
 TOGETHER = 64  # rocks in one mesh to be seen
 CROSSED = 0.7  # of the share over rocks that a rover beside the way by some centimetres crosses at least (assumed)
 SPACING = 0.01  # [m] between the places of the way that are looked at

@@ -248,7 +248,8 @@ class PolygonalModule(PairModule):
         field that are on a list reach beyond the wheel by their own length, the reach and the slack of the list.
         """
         first, second = (self.shapes[name] for name in self._order[k])
-        beyond = second.radius + 2 * first.longest + float(self.reach[k]) + 3 * margin
+        lengths = 2 if self.depth_between(k) == LINEAR else 1  # linear elements may lie in front by their length
+        beyond = second.radius + lengths * first.longest + float(self.reach[k]) + 3 * margin
         return beyond < first.radius, min(first.radius, beyond)
 
     # ---- the step -------------------------------------------------------------------------------------
