@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from typing import Any
 from unittest import mock
 
-from grouser.scenarios import rocks_and_sand, tracked_machine, vivi_course, wheel_walker_stairs
+from grouser.scenarios import rocks_and_sand, tracked_machine, traverse_rocks, vivi_course, wheel_walker_stairs
 from grouser.simulation import Simulation
 from grouser.terrain.ground import Ground
 
@@ -90,6 +90,17 @@ def rocks_without_contact(build: Build, s: Any) -> Simulation:
         return make(s, dataclasses.replace(field, rocks=(far,)))
 
     with mock.patch.object(rocks_and_sand, "rock_contact", apart):
+        return build(s)
+
+
+def traverse_rocks_without_contact(build: Build, s: Any) -> Simulation:
+    """Wheels go through the rocks: those that they meet lie far below."""
+    make = traverse_rocks.rock_contact
+
+    def apart(rocks: Any, s: Any) -> Any:
+        return make((dataclasses.replace(rocks[0], position=rocks[0].position - [0.0, 0.0, 10.0]),), s)
+
+    with mock.patch.object(traverse_rocks, "rock_contact", apart):
         return build(s)
 
 

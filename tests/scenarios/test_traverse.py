@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import grouser
 from grouser.errors import InputError
 from grouser.recording import Recording
 from grouser.report.route import pieces
 from grouser.scenarios import traverse_ground as terrain
+from grouser.scenarios import traverse_rocks
 from grouser.scenarios.traverse import PER_RUT, RUTS, Traverse
+from grouser.terrain.rocks import RockField
 from grouser.viewer.ground import MOST_CELLS, GroundView
 
+CHANCE = 1e-4  # of a right number of rocks falling outside the bounds, for one seed
+UNDER_ROCKS = 0.002  # of load share, power and distance: soil is met under the rim of a rock only, to its penetration
 LARGEST_FILE = 100e6  # [bytes] of the recording of a kilometre
 
 
@@ -70,6 +75,25 @@ def test_what_cannot_be_driven_is_refused(given, said):
         build(Traverse(**given))
 
 
+def test_rocks_lie_along_the_way_by_their_law_and_a_shorter_drive_meets_the_same():
+    s = Traverse(rocks={}, length=60.0)
+    ground = s.ground()
+    rocks = s.rocks_on(ground)
+    p, law = s.parameters, s.rocks.sizes()
+    strip = 60.0 * (p.track + p.wheel_width + 2 * traverse_rocks.BESIDE)
+    low, high = scipy.stats.poisson.interval(1 - CHANCE, law.density() * strip)
+    assert low < len(rocks) < high + 2 * 0.2 / 2.0 * len(rocks), "those that only reach into the strip come on top"
+    assert all(0.1 <= rock.diameter <= 0.2 for rock in rocks)
+    level = [rock.position[2] - ground.height(*rock.position[:2]) for rock in rocks]
+    assert np.abs(level).max() < 0.1, "on the ground, which is metres higher and lower"
+    fewer = Traverse(rocks={}, length=20.0).rocks_on(ground)
+    at = [{(r.diameter, *r.position.tolist()) for r in found} for found in (fewer, rocks)]
+    assert at[0] < at[1]
+    half = [traverse_rocks.share_over_rocks(rocks[::k], s.way, ground, p) for k in (1, 2)]
+    assert half[0] > half[1] > 0
+    assert Traverse().rocks_on(ground) == ()
+
+
 def test_pieces_of_a_route_have_means_and_rates():
     along, energy = np.array([0.0, 0.0, 1.0, 2.0, 4.0]), np.array([0.0, 0.0, 10.0, 20.0, 60.0])
     ends, rate = pieces(along, energy, 2.0, rate=True)
@@ -86,6 +110,20 @@ def test_a_short_drive(tmp_path):
     assert run.metrics["distance_m"] == pytest.approx(1.0, abs=0.1)
     assert run.metrics["climb_m"] < 0.2
     assert {"energy-map.png", "slip-map.png"} <= {file.name for file in (tmp_path / "run" / "figures").iterdir()}
+
+
+@pytest.mark.long
+def test_soil_under_rocks_carries_next_to_nothing(monkeypatch, tmp_path):
+    """A traverse leaves the soil under its rocks: as the sand of `rocks-and-sand` without the gaps for them."""
+    shares = []
+    for whole in (False, True):
+        if whole:
+            monkeypatch.setattr(RockField, "masked", lambda field, ground: ground)
+        run = grouser.run("rocks-and-sand", time=20.0, speed=0.03, out=tmp_path / str(whole), report=False)
+        shares.append([run.metrics[name] for name in ("rock_load_share", "drive_power_mean_W", "distance_m")])
+    assert shares[0][0] > 0.1
+    assert shares[1] == pytest.approx(shares[0], rel=UNDER_ROCKS)
+    assert shares[1] != shares[0]
 
 
 @pytest.mark.nightly

@@ -24,6 +24,7 @@ ELSEWHERE = {
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "multi-pass": ({"laws": "krenn2008", "erosion_sweeps": 1000},),
     "single-wheel": ({"compression": 1.0},),
+    "traverse": ({"rocks.abundance": 0.2},),
     "vivi-jump": ({"ramp": "real"},),
     "wheel-walker-stairs": tuple(
         {"case": case} for case in ("too-light", "too-strong", "wrong-gears", "poor-grip", "too-heavy")
@@ -123,6 +124,7 @@ SHORT_SLOPE = {
     "settled_rise": 0.5, "speed": 0.05, "slope_step_deg": 5.0, "stated_slope_deg": 5.0,
 }  # fmt: skip
 SHORT_WAY = {"length": 20.0}
+ROCKY_WAY = {"length": 8.0, "rocks.abundance": 0.2}
 SHORT_COURSE = {"waypoints": [[0, 0], [0.4, 0], [0.8, 0.1]]}
 
 ROVERS = (
@@ -134,6 +136,7 @@ ROVERS = (
     Wrong("traverse", ("arrived",), {"rover.drive_torque": 3.0}, SHORT_WAY),
     Wrong("traverse", ("level_energy_per_metre_J",), {}, SHORT_WAY, changes.hard_sand),
     Wrong("traverse", ("ground_memory_MB",), {"live_tiles": 1_000_000}, SHORT_WAY),
+    Wrong("traverse", ("rock_load_share",), {}, ROCKY_WAY, changes.traverse_rocks_without_contact),
     Wrong("viking-rocks", ("distance_m",), SLIPPERY, OVER_ROCKS),
     Wrong("viking-rocks", ("weight_carried",), {}, OVER_ROCKS, changes.undeclared_load),
     Wrong("rocks-and-sand", ("distance_m",), SLIPPERY, OVER_ROCKS),

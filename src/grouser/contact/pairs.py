@@ -144,17 +144,24 @@ def set_relative_pose(
 
 @wp.func
 def moved_since(poses: RelativePoses, world: int, pair: int, position: vec3, rotation: mat33, radius: real):
-    """Upper bound [m] of the motion of a point within `radius` [m] of the first's origin since an earlier pose.
+    """Upper bound [m] of the motion of a point within `radius` [m] of the first's origin since an earlier pose."""
+    shifted = wp.length(poses.position[world, pair] - position)
+    return shifted + turned_since(poses, world, pair, rotation) * radius
+
+
+@wp.func
+def turned_since(poses: RelativePoses, world: int, pair: int, rotation: mat33):
+    """Largest motion of a point over its distance from the centre of the rotation since an earlier pose.
 
     A rotation by the angle f changes the rotation matrix by 2 sqrt(2) sin(f / 2) (Frobenius norm), and moves a point by
-    at most 2 sin(f / 2) radius.
+    at most 2 sin(f / 2) times its distance.
     """
     change = poses.rotation[world, pair] - rotation
     turn = real(0.0)
     for k in range(3):
         row = vec3(change[k, 0], change[k, 1], change[k, 2])
         turn += wp.dot(row, row)
-    return wp.length(poses.position[world, pair] - position) + wp.sqrt(real(0.5) * turn) * radius
+    return wp.sqrt(real(0.5) * turn)
 
 
 # ---- friction of an element -----------------------------------------------------------------------------

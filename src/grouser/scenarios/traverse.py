@@ -18,6 +18,7 @@ import pydantic
 from pydantic_core import PydanticCustomError
 
 from grouser.contact.soil import SoilModule, SoilOptions
+from grouser.contact.soil.model import PART_TRAVEL
 from grouser.control import Drive, GroundSpeed, Path, PathFollower, PowerMeter, TipOver, Wheels, WheelSlip
 from grouser.control.memoryless import Memoryless
 from grouser.errors import InputError
@@ -26,22 +27,28 @@ from grouser.recording import Recording
 from grouser.robots import exomars
 from grouser.robots.exomars import ExoMars
 from grouser.scenarios import traverse_ground as terrain
+from grouser.scenarios import traverse_rocks as stones
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.robot import TerrainChoice
-from grouser.scenarios.rocky_ground import Hoist
+from grouser.scenarios.rocky_ground import Hoist, Tread
 from grouser.scenarios.rover_course import BODIES, DRIVES, SETTLING, STEERS
 from grouser.scenarios.scenario import Settings, metric, scenario_of
+from grouser.scenarios.sensor_choice import Sensors, mount
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.scenarios.soil_laws import SoilLaws
 from grouser.scenarios.traverse_ground import RoughnessChoice
+from grouser.scenarios.traverse_rocks import TraverseRocks
 from grouser.scenarios.wheel_theory import rolling_wheel
 from grouser.simulation import Simulation
 from grouser.terrain import resting
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import Ground
+from grouser.terrain.rocks import Rock
 
 RATE = 4.0  # [Hz] recording rate: 75 mm between two frames at 0.3 m/s
 TILE_RATE = 0.25  # [Hz] at which changed ground is recorded: every 1.2 m at 0.3 m/s
+LARGEST_STEP = 5e-3  # [s]
+FASTER = 25 / 24  # speed of a wheel over that of the rover, in bends and over bumps: 4 ms at 0.3 m/s (assumed)
 LIVE_TILES = 128  # tiles in use above which ground behind the rover comes to rest
 SLACK = 1.15  # duration / duration at the wanted speed
 OVER = 2.0  # [m] of the way over which energy and slip are drawn
@@ -78,12 +85,15 @@ class Traverse(SoilLaws):
     speed: Annotated[float, pydantic.Field(gt=0, le=1), Unit("m/s")] = 0.3
     look_ahead: Metres = 1.2
     roughness: RoughnessChoice = RoughnessChoice()
+    rocks: TraverseRocks | None = None  # {}: rocks of 0.1 to 0.2 m, see docs/traverse.md
+    tread: Tread = Tread()  # of the wheels on rocks
     rover: TraverseRover = TraverseRover()  # type: ignore[valid-type]
     gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = exomars.MARS
     spacing: Metres = 0.01
-    step: Annotated[float, pydantic.Field(gt=0, le=0.02), Unit("s")] = 5e-3
+    step: Annotated[float, pydantic.Field(gt=0, le=0.02), Unit("s")] | None = None  # None: by speed, 4 ms at 0.3 m/s
     erosion: bool = True
     live_tiles: Annotated[int, pydantic.Field(ge=1)] = LIVE_TILES
+    sensors: Sensors = ()  # {kind: lidar, body: chassis, …}, see docs/sensors.md
 
     @pydantic.field_validator("waypoints")
     @classmethod
@@ -99,6 +109,11 @@ class Traverse(SoilLaws):
         return terrain.way_of(self.waypoints, self.length)
 
     @property
+    def chosen_step(self) -> float:
+        """Longest step [s] in which the soil follows a wheel as a whole; in a longer one it does so in parts."""
+        return self.step or min(LARGEST_STEP, PART_TRAVEL * self.spacing / (FASTER * self.speed))
+
+    @property
     def parameters(self) -> ExoMars:
         return ExoMars(**self.rover.model_dump())  # type: ignore[attr-defined]
 
@@ -106,6 +121,11 @@ class Traverse(SoilLaws):
         """Ground around the whole way, so that a shorter drive meets the same."""
         model = terrain.default_model() if self.terrain is None else self.terrain.read()
         return terrain.rough_ground(model, terrain.way_of(self.waypoints, None), self.roughness)
+
+    def rocks_on(self, ground: ElevationGrid) -> tuple[Rock, ...]:
+        """Rocks along the part of the way that is driven."""
+        p = self.parameters
+        return () if self.rocks is None else self.rocks.near(self.way, ground, p, stones.stance(p, self.way))
 
 
 def build(s: Traverse) -> Simulation:
@@ -116,18 +136,25 @@ def build(s: Traverse) -> Simulation:
     soil = SoilModule(ground, surfaces, SoilOptions(erosion=s.erosion, **s.law_options()))
     spec = exomars.build(p, gravity=s.gravity)
     _place(spec, p, way, elevation)
+    modules: list[Any] = [soil]
+    if rocks := s.rocks_on(elevation):
+        stones.show_rocks(spec, rocks)
+        modules.append(stones.rock_contact(rocks, s))
     wheels = Wheels(exomars.wheel_positions(p), p.wheel_radius, np.full(6, p.steer_limit), DRIVES, STEERS)
     drive = Drive(wheels, wheel_rate_limit=p.drive_speed)
     follower = PathFollower(way, drive, s.speed, look_ahead=s.look_ahead, start=SETTLING)
     meters = [Hoist(p.mass * s.gravity), PowerMeter([*DRIVES, *STEERS]), TipOver(wheels), WheelSlip(wheels)]
     arrival = _Arrival(follower)
     sim = arrival.sim = Simulation(
-        spec, [soil], ground=ground,
-        controllers=[*meters, follower, GroundSpeed(drive), drive, arrival], step=s.step,
+        spec, modules, ground=ground,
+        controllers=[*meters, follower, GroundSpeed(drive), drive, arrival], step=s.chosen_step,
     )  # fmt: skip
     sim.tile_rate = TILE_RATE
     memory = Channel("ground/memory", "MB", (), "", read=lambda: np.array([1e-6 * resting.memory_in_use(ground)]))
     sim.add_channel(memory)
+    if rocks:
+        sim.add_channel(Channel("rocks/share", "1", (), "", read=stones.share(modules[1], p.mass * s.gravity)))
+    mount(sim, s.sensors)
     chassis, data = sim.model.body("chassis").id, sim.data
     sim.add_channel(Channel("rover/height", "m", (), read=lambda: np.array([data.xpos[chassis, 2]])))
     return sim
@@ -150,8 +177,7 @@ class _Arrival(Memoryless):
 def _place(spec: mujoco.MjSpec, p: ExoMars, way: Path, ground: ElevationGrid) -> None:
     """Place the rover at the start of the way, on the plane through the ground under its wheels, above all of it."""
     start, heading = way.points[0], way.heading(0)
-    turn = np.array([[math.cos(heading), -math.sin(heading)], [math.sin(heading), math.cos(heading)]])
-    under = start + exomars.wheel_positions(p) @ turn.T
+    under = stones.stance(p, way)
     heights = ground.height(under[:, 0], under[:, 1])
     plane = np.linalg.lstsq(np.column_stack([under - start, np.ones(6)]), heights, rcond=None)[0]
     normal = np.array([-plane[0], -plane[1], 1.0]) / math.sqrt(1 + plane[0] ** 2 + plane[1] ** 2)
@@ -195,7 +221,24 @@ def metrics(s: Traverse) -> list[dict[str, Any]]:
             None, {"max": IN_USE + RUTS * PER_RUT * s.way.length / 1e3},
             f"{PER_RUT:g} MB a kilometre for each of two ruts, and {IN_USE:g} MB around the rover",
         ),
+        *_rock_metrics(s),
         metric("real_time_factor", "1", "simulated time over wall time of the loop"),
+    ]  # fmt: skip
+
+
+def _rock_metrics(s: Traverse) -> list[dict[str, Any]]:
+    if s.rocks is None:
+        return []
+    ground = s.ground()
+    over = stones.share_over_rocks(s.rocks_on(ground), s.way, ground, s.parameters)
+    least = {"min": stones.CROSSED * over} if over > 0 else None
+    source = f"geometry: {stones.CROSSED:g} of the share of the tracks that lies over rocks, as the rover keeps to the way"
+    return [
+        metric(
+            "rock_load_share", "1", "vertical force of rocks on the wheels over the rover's weight, mean over the drive",
+            None, least, source if least else None,
+        ),
+        metric("penetration_max_m", "m", "largest penetration of a wheel into a rock"),
     ]  # fmt: skip
 
 
@@ -277,6 +320,7 @@ def measure(s: Traverse, recording: Recording) -> dict[str, Any]:
         "sinkage_mean_m": float(recording["soil/sinkage"][driving].mean()),
         "tip_over_margin_min_deg": math.degrees(float(np.nanmin(recording["tip_over/margin"][driving]))),
         "ground_memory_MB": float(memory[-1]),
+        **({} if s.rocks is None else stones.measures(recording, driving)),
     }
 
 

@@ -15,14 +15,18 @@ HEIGHT = (0.5, 0.75)  # over length
 ROUGHNESS = 0.025  # [radius] standard deviation of the bumps
 
 
-def rock_mesh(diameter: float, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def rock_mesh(
+    diameter: float, random: np.random.Generator, divisions: int = DIVISIONS
+) -> tuple[np.ndarray, np.ndarray]:
     """Vertices [m], (162, 3) and outward triangles (320, 3) of a random rock with its centre of mass at the origin.
+
+    With one division less: 42 vertices and 80 triangles of the same rock.
 
     The mean of its length and width seen from above is `diameter` [m]. The shape is a rounded polyhedron, the unit ball
     of the gauge (sum_j max(0, d.n_j / h_j)^p)^(1/p), which is then flattened and roughened. Every ray from its middle
     crosses the surface once, so the mesh is closed and does not intersect itself.
     """
-    directions, triangles = icosphere(DIVISIONS)
+    directions, triangles = icosphere(divisions)
     facing = np.maximum(directions @ _spread_directions(PLANES, random).T, 0.0) / random.uniform(*DISTANCE, PLANES)
     radius = (facing**SHARPNESS).sum(axis=1) ** (-1 / SHARPNESS) * (1 + ROUGHNESS * _bumps(directions, random))
     vertices = radius[:, None] * directions

@@ -12,7 +12,7 @@ import numpy as np
 from grouser.errors import InputError
 from grouser.terrain import checks
 from grouser.terrain.elevation import BARE, ElevationGrid
-from grouser.terrain.rock_shapes import mass_properties, rock_mesh
+from grouser.terrain.rock_shapes import DIVISIONS, mass_properties, rock_mesh
 from grouser.terrain.rock_sizes import VIKING_1, SizeClasses, SizeLaw, SizeTable, golombek_rapp, power_law
 
 __all__ = ["VIKING_1", "Rock", "RockField", "SizeClasses", "SizeTable", "golombek_rapp", "power_law", "rock_field"]
@@ -139,6 +139,8 @@ def rock_field(
     movable_within: tuple[float, float, float, float] | None = None,
     keep_out: Sequence[tuple[float, float, float]] = (),
     gap: float = 0.0,
+    whole: bool = False,
+    divisions: int = DIVISIONS,
 ) -> RockField:
     """Place random rocks on a rectangle of `size` [m] with its corner at `origin` (default: centred on the origin).
 
@@ -147,7 +149,9 @@ def rock_field(
     `keep_out` circle (x, y, radius) [m] is dropped, so the density elsewhere is unchanged. Rocks smaller than
     `movable_below` [m] lie on the ground and can move: all of them, or only those with their centre inside
     `movable_within` (x_min, x_max, y_min, y_max) [m]. The others are fixed; a random fraction of their height, within
-    `burial`, is below the ground at their centre. Neither option changes the positions in plan view.
+    `burial`, is below the ground at their centre. Neither option changes the positions in plan view. `whole`: rocks lie
+    inside the rectangle with all of their surface, not only their centres. `divisions`: of the mesh of a rock, which
+    has 20 x 4^divisions triangles.
     """
     lengths = checks.pair(size, "rock field: size", above=0.0)
     corner = (-lengths[0] / 2, -lengths[1] / 2) if origin is None else checks.pair(origin, "rock field: origin")
@@ -165,11 +169,11 @@ def rock_field(
             f"at most {MOST_ROCKS}; use a smaller size or omit the smallest rocks"
         )
     diameters = np.sort(law.draw(int(random.poisson(expected)), random))[::-1]
-    places = _Places(corner, lengths, apart, random)
+    places = _Places(corner, lengths, apart, random, whole)
     rocks: list[Rock] = []
     for k, diameter in enumerate(diameters.tolist()):
         own = np.random.default_rng([seed, k])  # a stream per rock, so that shapes do not depend on positions
-        vertices, triangles = rock_mesh(diameter, own)
+        vertices, triangles = rock_mesh(diameter, own, divisions)
         heading = float(own.uniform(0, 2 * math.pi))
         vertices = vertices @ _turn(heading).T
         reach = _reach(vertices)
@@ -189,14 +193,17 @@ def rock_field(
 class _Places:
     """Positions of the rocks placed so far."""
 
-    def __init__(self, corner, lengths, apart: float, random: np.random.Generator):
+    def __init__(self, corner, lengths, apart: float, random: np.random.Generator, whole: bool):
         self._corner, self._lengths, self._apart, self._random = np.array(corner), np.array(lengths), apart, random
+        self._whole = whole
         self._taken = np.zeros((0, 3))  # [m] x, y, reach
 
     def find(self, diameter: float, reach: float) -> tuple[float, float]:
         """Find a position at which a rock overlaps no other."""
-        for _ in range(THROWS):
-            x, y = self._corner + self._lengths * self._random.random(2)
+        border = reach if self._whole else 0.0
+        room = np.maximum(self._lengths - 2 * border, 0.0)
+        for _ in range(THROWS if (room > 0).all() else 0):
+            x, y = self._corner + border + room * self._random.random(2)
             free = np.hypot(self._taken[:, 0] - x, self._taken[:, 1] - y) - self._taken[:, 2]
             if (free >= reach + self._apart).all():
                 return float(x), float(y)

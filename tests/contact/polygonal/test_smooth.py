@@ -68,7 +68,7 @@ def test_a_full_list_is_said_and_not_cut_short():
     reason, fatal = rig.module.explain(code)
     assert fatal
     assert "'ground'" in reason
-    assert "more than 10 faces" in reason
+    assert "10 pairs of faces" in reason
 
 
 def test_the_tree_of_a_ground_is_built_once():

@@ -9,6 +9,7 @@ from grouser.contact.clipping import Moments
 from grouser.contact.pairs import DEEP, FREE, KAPPA, LOST, RelativePoses, element_friction, next_stick_point
 from grouser.contact.penalty import Constants
 from grouser.contact.polygonal import laws
+from grouser.contact.polygonal.neighbour_search import relative_speed
 from grouser.contact.polygonal.overlap import (
     at_corners,
     behind_face,
@@ -51,7 +52,7 @@ def pair_motion(pairs: Pairs, poses: RelativePoses, world: int, pair: int):
     if m.implicit:
         # Elements in contact now may be deeper at the end of the step: search that much farther.
         m.now = m.h
-        m.reach = m.reach + m.h * (wp.length(m.velocity) + pairs.radius[pair] * wp.length(m.angular_velocity))
+        m.reach = m.reach + m.h * relative_speed(pairs, poses, world, pair)
     return m
 
 

@@ -50,7 +50,7 @@ def press(s: Shapes, pairs: Pairs, poses: RelativePoses, lists: Lists, e: Elemen
         return
     motion = pair_motion(pairs, poses, world, pair)
     totals = Totals()
-    base = pairs.first_element[pair]
+    base = pairs.first_slot[pair]
     for k in range(lane, lists.elements[world, pair], pairs.lanes):
         totals = press_element(s, pairs, lists, e, world, pair, base + k, motion, totals)
     if totals.touched == 1:  # a thread sums its elements by itself, so that few atomics are needed
@@ -94,7 +94,7 @@ def stick(s: Shapes, pairs: Pairs, poses: RelativePoses, lists: Lists, e: Elemen
     world, pair, lane = wp.tid()
     if lists.state[world, pair].out_of_reach == 1:
         return
-    base = pairs.first_element[pair]
+    base = pairs.first_slot[pair]
     for k in range(lane, lists.elements[world, pair], pairs.lanes):
         stick_element(s, pairs, poses, lists, e, world, pair, base + k)
 

@@ -37,6 +37,7 @@ from grouser.precision import precision
 REACH = 2.0  # depth up to which faces are searched, over the thickness of both layers
 MARGIN = 0.25  # relative motion for which a list stays valid, over the mean edge of the elements
 CANDIDATES = 24  # room on a list per face of the elements' shape
+MOST_LISTED = 8192  # elements on a list, if their shape is larger than what touches it
 LEAST_CANDIDATES = 4096  # smallest room on a list
 FLAT = 1e-3  # largest curvature for linear depth: rise over a chord of an element's length, over both layers (assumed)
 GPU_LANES = 128  # number of threads that share a pair on a GPU
@@ -48,7 +49,8 @@ REASONS = {
     STIFF: ("its contact with {other!r} is stiffer than assumed for the step limit ({stiffest:.3g} N/m): "
               "give the pair a larger largest_area", False),
     LOST: ("it is {reach:.3g} m deep in {other!r}, the limit of the contact search: the contact is lost", True),
-    FULL: ("it may touch more than {room} faces of {other!r}: increase the capacity of the pair", True),
+    FULL: ("more than {listed} elements or {room} pairs of faces may touch in its pair with {other!r}: increase `listed` "
+           "or `capacity` of the pair", True),
 }  # fmt: skip
 
 
@@ -159,11 +161,12 @@ class PolygonalModule(PairModule):
         self._shapes = self._make_shapes()
         self._pairs = self._make_pairs(rows)
         of_pairs = (self.worlds, len(self.pairs))
-        of_elements = (self.worlds, int(self._first_element[-1]))
+        of_slots, of_faces = (self.worlds, int(self._first_slot[-1])), (self.worlds, int(self._first_element[-1]))
         self._poses = zeros(at(RelativePoses, name), self.device, of_pairs)
         self._sums = zeros(at(PairSums, name), self.device, of_pairs)
-        self._elements = zeros(at(t.Elements, name), self.device, of_elements, over=(*of_elements, 3))
-        listed = dict.fromkeys(("face", "first", "count", "may_face_away"), of_elements)
+        by_face = {"state": of_faces, "anchor": of_faces, "over": (*of_faces, 3)}
+        self._elements = zeros(at(t.Elements, name), self.device, of_slots, **by_face)
+        listed = dict.fromkeys(("face", "first", "count", "may_face_away"), of_slots)
         self._lists = zeros(at(t.Lists, name), self.device, of_pairs, **listed, other=(self.worlds, sum(self._room)))
         self._record(self._launch_evaluate, self._launch_commit)
 
@@ -203,16 +206,17 @@ class PolygonalModule(PairModule):
         bodies.named = self._indices([names.index(pair.body) for names, pair in zip(order, self.pairs, strict=True)])
         bodies.both_move = self._indices([self.moves(pair) for pair in self.pairs])
         q.linear = self._indices([self.depth_between(k) == LINEAR for k in range(len(self.pairs))])
-        q.radius = self._reals([shape.radius for shape in firsts])
+        margins = [pair.margin or MARGIN * shape.edge for pair, shape in zip(self.pairs, firsts, strict=True)]
+        about = [self._touching_radius(k, margin) for k, margin in enumerate(margins)]
+        q.about_second = self._indices([second for second, _ in about])
+        q.radius = self._reals([radius for _, radius in about])
+        q.margin = self._reals(margins)
         q.reach = self._reals(self.reach)
         boxes = [tree_boxes(shape, reach) for shape, reach in zip(firsts, self.reach, strict=True)]
         q.first_node = self._indices(np.cumsum([0] + [len(centre) for centre, _ in boxes])[:-1])
         q.depth = self._indices([tree_depth(len(shape.triangles)) for shape in firsts])
         q.box = self._reals(np.concatenate([centre for centre, _ in boxes]), self.precision.vec3)
         q.half = self._reals(np.concatenate([half for _, half in boxes]), self.precision.vec3)
-        q.margin = self._reals([
-            pair.margin or MARGIN * shape.edge for pair, shape in zip(self.pairs, firsts, strict=True)
-        ])  # fmt: skip
         bodies.stick_speed = self._reals([
             max(layer.stick_speed for name in names for layer in self.shapes[name].layers) for names in order
         ])  # fmt: skip
@@ -221,15 +225,32 @@ class PolygonalModule(PairModule):
         q.layers = self._indices([len(self.shapes[b].layers) for _, b in order])
         q.contacts = contact_table(self.precision.name, [law for laws in self._laws for law in laws], self.device)
         faces = [len(shape.triangles) for shape in firsts]
-        self._room = [
-            pair.capacity or max(CANDIDATES * n, LEAST_CANDIDATES) for pair, n in zip(self.pairs, faces, strict=True)
+        slots = [
+            pair.listed or (min(n, MOST_LISTED) if second else n)
+            for pair, n, (second, _) in zip(self.pairs, faces, about, strict=True)
         ]
+        self._room = [
+            pair.capacity or max(CANDIDATES * n, LEAST_CANDIDATES) for pair, n in zip(self.pairs, slots, strict=True)
+        ]
+        self._first_slot = np.cumsum([0, *slots])
+        q.first_slot = self._indices(self._first_slot)
         self._first_element = np.cumsum([0, *faces])
         q.first_element = self._indices(self._first_element)
         q.first_candidate = self._indices(np.cumsum([0, *self._room]))
         bodies.step, q.lanes = self._step, self.lanes
         q.bodies = bodies
         return q
+
+    def _touching_radius(self, k: int, margin: float) -> tuple[bool, float]:
+        """Whether pair k is best seen from the second's origin, and the distance from the origin within which it touches.
+
+        A wheel is small, a field of rocks is not: seen from the wheel, rocks far away do not matter. Elements of the
+        field that are on a list reach beyond the wheel by their own length, the reach and the slack of the list.
+        """
+        first, second = (self.shapes[name] for name in self._order[k])
+        lengths = 2 if self.depth_between(k) == LINEAR else 1  # linear elements may lie in front by their length
+        beyond = second.radius + lengths * first.longest + float(self.reach[k]) + 3 * margin
+        return beyond < first.radius, min(first.radius, beyond)
 
     # ---- the step -------------------------------------------------------------------------------------
 
@@ -261,7 +282,8 @@ class PolygonalModule(PairModule):
         laws = self._laws[k]
         return reason.format(
             other=self.pairs[k].other, thickness=max(law["thickness"] for law in laws), reach=self.reach[k],
-            kappa=max(abs(law["kappa"]) for law in laws), room=self._room[k], stiffest=self._stiffest[k],
+            kappa=max(abs(law["kappa"]) for law in laws), room=self._room[k],
+            listed=int(np.diff(self._first_slot)[k]), stiffest=self._stiffest[k],
         ), fatal  # fmt: skip
 
     def state(self) -> dict[str, wp.array]:
@@ -277,7 +299,7 @@ class PolygonalModule(PairModule):
 
     def _in_contact(self, world: int, load: np.ndarray) -> list[Any]:
         out_of_reach, listed = self._lists.state.numpy()["out_of_reach"][world], self._lists.elements.numpy()[world]
-        first = self._first_element[:-1]
+        first = self._first_slot[:-1]
         slots = [np.arange(n, n + (0 if out_of_reach[k] else listed[k])) for k, n in enumerate(first)]
         return [own[load[own] > 0] for own in slots]
 

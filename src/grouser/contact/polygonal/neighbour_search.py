@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.pairs import PairSums, RelativePoses, moved_since
+from grouser.contact.pairs import PairSums, RelativePoses, moved_since, turned_since
 from grouser.contact.polygonal import laws
 from grouser.contact.polygonal.overlap import at_corners, element_of
 from grouser.contact.polygonal.types import Element, Lists, Pairs, Shapes
@@ -25,16 +25,42 @@ BOX_ROUND_OFF = wp.constant(real(1e-6))  # relative round-off of a box's coordin
 
 
 @wp.func
+def relative_motion(pairs: Pairs, poses: RelativePoses, lists: Lists, world: int, pair: int):
+    """Upper bound [m] of the relative motion of the two surfaces, where they may touch, since the list was built.
+
+    Surfaces touch near the origin of each shape that is small. Motion is measured about that origin: what a rotation
+    moves far away from it does not matter.
+    """
+    radius = pairs.radius[pair]
+    position = lists.position[world, pair]
+    R = lists.rotation[world, pair]
+    if pairs.about_second[pair] == 0:
+        return moved_since(poses, world, pair, position, R, radius)
+    # The second's origin in the axes of the first, now and then.
+    now = wp.transpose(poses.rotation[world, pair]) * poses.position[world, pair]
+    then = wp.transpose(R) * position
+    return wp.length(now - then) + radius * turned_since(poses, world, pair, R)
+
+
+@wp.func
+def relative_speed(pairs: Pairs, poses: RelativePoses, world: int, pair: int):
+    """Upper bound [m/s] of the relative speed of the two surfaces where they may touch."""
+    v = poses.velocity[world, pair]
+    w = poses.angular_velocity[world, pair]
+    if pairs.about_second[pair] == 1:
+        v = v - wp.cross(w, poses.position[world, pair])  # of the first shape at the second's origin
+    return wp.length(v) + pairs.radius[pair] * wp.length(w)
+
+
+@wp.func
 def check_list(pairs: Pairs, poses: RelativePoses, lists: Lists, sums: PairSums, world: int, pair: int):
     """Mark the list of a pair as stale, and empty it, if the pair may move farther in this step than it allows.
 
     A pair that did not touch and cannot close its gap in this step is marked out of reach: the force kernel skips it.
     """
-    radius = pairs.radius[pair]
-    moved = moved_since(poses, world, pair, lists.position[world, pair], lists.rotation[world, pair], radius)
+    moved = relative_motion(pairs, poses, lists, world, pair)
     # The list is used at the predicted end of the coming step: it must hold until there.
-    ahead = wp.length(poses.velocity[world, pair]) + radius * wp.length(poses.angular_velocity[world, pair])
-    ahead = pairs.bodies.step[0] * ahead
+    ahead = pairs.bodies.step[0] * relative_speed(pairs, poses, world, pair)
     lists.state[world, pair].out_of_reach = 0
     if moved + ahead < lists.slack[world, pair]:
         lists.state[world, pair].stale = 0
@@ -164,7 +190,7 @@ def search_face(
     """
     slack = lists.slack[world, pair]
     reach = pairs.reach[pair]
-    # A rotation moves the farthest vertex by angle x radius, which counts as motion of the pair.
+    # A rotation moves points by angle x radius, which counts as motion of the pair.
     turn = slack / pairs.radius[pair]
     el = element_of(s, face, position, R)
     lift = real(0.0)
@@ -220,7 +246,11 @@ def search_face(
     if start + found > room:
         lists.state[world, pair].overflow = 1
         return
-    slot = pairs.first_element[pair] + wp.atomic_add(lists.elements, world, pair, 1)
+    slot = pairs.first_slot[pair] + wp.atomic_add(lists.elements, world, pair, 1)
+    if slot >= pairs.first_slot[pair + 1]:
+        wp.atomic_sub(lists.elements, world, pair, 1)
+        lists.state[world, pair].overflow = 1
+        return
     lists.face[world, slot] = face
     lists.first[world, slot] = start
     lists.count[world, slot] = found

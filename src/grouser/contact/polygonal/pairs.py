@@ -23,6 +23,7 @@ class Pair:
     margin: float | None = None  # [m] relative motion after which the list of candidates is rebuilt
     largest_area: float | None = None  # [m^2] largest contact area of two bodies, for the step limit
     capacity: int | None = None  # largest number of candidates on a list
+    listed: int | None = None  # largest number of elements on a list; None: all, of a large shape 8192
     elements: str | None = None  # the shape that carries the elements; None: the smaller one
     depth: str | None = None  # "linear" between an element's corners or "exact"; None: linear if both are smooth
 
@@ -47,7 +48,7 @@ def check_pairs(name: str, pairs: Sequence[Pair], bodies: Mapping[str, Shape], f
             raise InputError(f"{where}: elements on {pair.elements!r}; allowed is one of the two")
         if pair.depth not in (None, LINEAR, EXACT):
             raise InputError(f"{where}: depth {pair.depth!r} is not allowed; allowed: {LINEAR!r}, {EXACT!r}")
-        for field in ("reach", "margin", "largest_area", "capacity"):
+        for field in ("reach", "margin", "largest_area", "capacity", "listed"):
             value = getattr(pair, field)
             if value is not None and not 0 < value < math.inf:
                 raise InputError(f"{where}: {field} {value} is not allowed; it must be above 0")

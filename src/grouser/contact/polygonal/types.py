@@ -34,7 +34,8 @@ class Pairs:
     bodies: PairBodies
     shape: array2d[int]  # (pair, 2)
     linear: array[int]  # (pair,) 1: depth is linear between an element's corners
-    radius: array[real]  # [m], (pair,) largest distance of a vertex of the first shape from its frame origin
+    about_second: array[int]  # (pair,) 1: relative motion is measured at the second's origin, 0: at the first's
+    radius: array[real]  # [m], (pair,) largest distance from that origin at which the two may touch
     first_node: array[int]  # (pair,) root of its tree in `box`
     depth: array[int]  # (pair,) levels of its tree
     box: array[vec3]  # [m], (node,) centre
@@ -44,7 +45,8 @@ class Pairs:
     first_contact: array[int]  # (pair,) first entry in `contacts`: layers of the first shape x layers of the second
     layers: array[int]  # (pair,) number of layers of the second shape
     contacts: array[Constants]
-    first_element: array[int]  # (pair + 1,) in element lists and element states
+    first_element: array[int]  # (pair + 1,) in element states: one for each face of the first shape
+    first_slot: array[int]  # (pair + 1,) in element lists, which a large first shape does not fill
     first_candidate: array[int]  # (pair + 1,)
     lanes: int  # number of threads that share a pair
 
@@ -71,10 +73,10 @@ class Lists:
     gap: array2d[real]  # [m], (world, pair) relative motion before any listed element can touch
     position: array2d[vec3]  # [m], (world, pair) relative pose for which it was built
     rotation: array2d[mat33]
-    face: array2d[int]  # (world, element) face of the first shape
-    first: array2d[int]  # (world, element) its first candidate in `other`
-    count: array2d[int]  # (world, element) number of its candidates
-    may_face_away: array2d[int]  # (world, element) 1: some listed face may face away from it
+    face: array2d[int]  # (world, slot) face of the first shape
+    first: array2d[int]  # (world, slot) its first candidate in `other`
+    count: array2d[int]  # (world, slot) number of its candidates
+    may_face_away: array2d[int]  # (world, slot) 1: some listed face may face away from it
     other: array2d[int]  # (world, candidate) face f of the second shape; -1 - f: it may face away
 
 
@@ -82,11 +84,11 @@ class Lists:
 class Elements:
     """Results of the last evaluation, in the order of the list, and the stick points of all faces."""
 
-    area: array2d[real]  # [m^2], (world, element) area in contact
-    load: array2d[real]  # [N], (world, element) normal force
-    normal: array2d[vec3]  # (world, element) outward from the second shape, its axes
-    centre: array2d[vec3]  # [m], (world, element) of the area in contact, second's axes
-    friction: array2d[Friction]  # (world, element)
+    area: array2d[real]  # [m^2], (world, slot) area in contact
+    load: array2d[real]  # [N], (world, slot) normal force
+    normal: array2d[vec3]  # (world, slot) outward from the second shape, its axes
+    centre: array2d[vec3]  # [m], (world, slot) of the area in contact, second's axes
+    friction: array2d[Friction]  # (world, slot)
     state: array2d[int]  # (world, face of a pair) FREE, STUCK or SLIPPING
     anchor: array2d[vec3]  # [m], (world, face of a pair) stick point of the face's centroid, second's axes
     over: array3d[int]  # (world, face of a pair, 3) 1 + face last found over each corner, 0: none
