@@ -114,19 +114,28 @@ def test_a_wrong_uncertainty_is_refused_in_one_line(tmp_path, old, new, said):
 
 
 @pytest.mark.long
-def test_samples_give_intervals_of_metrics(tmp_path, capsys):
-    """Plates: sinkage exponent and force follow from the drawn constants exactly."""
+def test_samples_give_intervals_and_indices_of_metrics(tmp_path, capsys):
+    """Plates: the exponent that is measured is n of each drawn soil, whatever k_phi is."""
     (tmp_path / "soil.yaml").write_text(TEXT, encoding="utf-8")
     out = tmp_path / "out"
     command = ["run", "plate-sinkage", "--set", f"soil.file={tmp_path / 'soil.yaml'}", "--set", "depth=0.01",
-               "--samples", "4", "--workers", "1", "--out", str(out)]  # fmt: skip
+               "--samples", "20", "--workers", "1", "--out", str(out)]  # fmt: skip
     assert status(command) == 0
-    assert "±" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "±" in told
+    assert "pressure_exponent: most by n" in told
     found = json.loads((out / "uncertainty.json").read_text(encoding="utf-8"))
     sand = read_soils(tmp_path / "soil.yaml")["sand"]
-    exponents = [one["n"] for one in load_uncertainty(tmp_path / "soil.yaml", "sand").draw(sand, 4)]
+    exponents = [one["n"] for one in load_uncertainty(tmp_path / "soil.yaml", "sand").draw(sand, 20)]
     assert found["metrics"]["pressure_exponent"]["mean"] == pytest.approx(np.mean(exponents), rel=0.01)
-    assert found["metrics"]["pressure_exponent"]["deviation"] == pytest.approx(np.std(exponents, ddof=1), rel=0.2)
+    assert found["metrics"]["pressure_exponent"]["deviation"] == pytest.approx(np.std(exponents, ddof=1), rel=0.1)
+    sobol = found["sobol"]["pressure_exponent"]
+    first = dict(zip(sobol["constants"], sobol["first"], strict=True))
+    assert first["n"] > 0.95
+    assert first["k_phi"] == pytest.approx(0.25, abs=0.1), "what it says about n: their correlation is 0.5"
+    page = (out / "sweep.html").read_text(encoding="utf-8")
+    assert "90 % interval" in page
+    assert 'id="sobol"' in page
 
 
 def test_samples_without_an_uncertainty_are_refused(tmp_path, capsys):
