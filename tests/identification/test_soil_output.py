@@ -167,3 +167,17 @@ def test_sobol_indices_of_a_product_are_in_the_total_alone():
     first, total = sobol(lambda x: x[:, 0] * x[:, 1], np.zeros(3), np.eye(3))
     assert first == pytest.approx([0, 0, 0], abs=0.03)
     assert total == pytest.approx([1, 1, 0], abs=0.08)
+
+
+def test_data_that_no_soil_follows_end_with_a_word_and_status_1(tmp_path, capsys):
+    """A pressure that falls with depth: no n does that."""
+    depths, pressures = [5, 10, 20, 30, 40], [60, 40, 20, 10, 5]
+    test = {"width": "10 cm", "sinkage": {"unit": "mm", "values": depths},
+            "pressure": {"unit": "kPa", "values": pressures}, "scatter": "5 %"}  # fmt: skip
+    file = tmp_path / "falling.yaml"
+    file.write_text(json.dumps({"plates": {"one": test}}), encoding="utf-8")
+    command = ["identify", str(file), "--constants", "n,k_phi", "--out", str(tmp_path / "out")]
+    assert status(command) == 1
+    said = "the law cannot follow these data"
+    assert said in capsys.readouterr().out
+    assert said in (tmp_path / "out" / "identify.html").read_text(encoding="utf-8")
