@@ -114,19 +114,28 @@ def test_a_wrong_uncertainty_is_refused_in_one_line(tmp_path, old, new, said):
 
 
 @pytest.mark.long
-def test_samples_give_intervals_of_metrics(tmp_path, capsys):
-    """Plates: sinkage exponent and force follow from the drawn constants exactly."""
+def test_samples_give_intervals_and_indices_of_metrics(tmp_path, capsys):
+    """Plates: the exponent that is measured is n of each drawn soil, whatever k_phi is."""
     (tmp_path / "soil.yaml").write_text(TEXT, encoding="utf-8")
     out = tmp_path / "out"
     command = ["run", "plate-sinkage", "--set", f"soil.file={tmp_path / 'soil.yaml'}", "--set", "depth=0.01",
-               "--samples", "4", "--workers", "1", "--out", str(out)]  # fmt: skip
+               "--samples", "20", "--workers", "1", "--out", str(out)]  # fmt: skip
     assert status(command) == 0
-    assert "±" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "±" in told
+    assert "pressure_exponent: most by n" in told
     found = json.loads((out / "uncertainty.json").read_text(encoding="utf-8"))
     sand = read_soils(tmp_path / "soil.yaml")["sand"]
-    exponents = [one["n"] for one in load_uncertainty(tmp_path / "soil.yaml", "sand").draw(sand, 4)]
+    exponents = [one["n"] for one in load_uncertainty(tmp_path / "soil.yaml", "sand").draw(sand, 20)]
     assert found["metrics"]["pressure_exponent"]["mean"] == pytest.approx(np.mean(exponents), rel=0.01)
-    assert found["metrics"]["pressure_exponent"]["deviation"] == pytest.approx(np.std(exponents, ddof=1), rel=0.2)
+    assert found["metrics"]["pressure_exponent"]["deviation"] == pytest.approx(np.std(exponents, ddof=1), rel=0.1)
+    sobol = found["sobol"]["pressure_exponent"]
+    first = dict(zip(sobol["constants"], sobol["first"], strict=True))
+    assert first["n"] > 0.95
+    assert first["k_phi"] == pytest.approx(0.25, abs=0.1), "what it says about n: their correlation is 0.5"
+    page = (out / "sweep.html").read_text(encoding="utf-8")
+    assert "90 % interval" in page
+    assert 'id="sobol"' in page
 
 
 def test_samples_without_an_uncertainty_are_refused(tmp_path, capsys):
@@ -158,3 +167,17 @@ def test_sobol_indices_of_a_product_are_in_the_total_alone():
     first, total = sobol(lambda x: x[:, 0] * x[:, 1], np.zeros(3), np.eye(3))
     assert first == pytest.approx([0, 0, 0], abs=0.03)
     assert total == pytest.approx([1, 1, 0], abs=0.08)
+
+
+def test_data_that_no_soil_follows_end_with_a_word_and_status_1(tmp_path, capsys):
+    """A pressure that falls with depth: no n does that."""
+    depths, pressures = [5, 10, 20, 30, 40], [60, 40, 20, 10, 5]
+    test = {"width": "10 cm", "sinkage": {"unit": "mm", "values": depths},
+            "pressure": {"unit": "kPa", "values": pressures}, "scatter": "5 %"}  # fmt: skip
+    file = tmp_path / "falling.yaml"
+    file.write_text(json.dumps({"plates": {"one": test}}), encoding="utf-8")
+    command = ["identify", str(file), "--constants", "n,k_phi", "--out", str(tmp_path / "out")]
+    assert status(command) == 1
+    said = "the law cannot follow these data"
+    assert said in capsys.readouterr().out
+    assert said in (tmp_path / "out" / "identify.html").read_text(encoding="utf-8")

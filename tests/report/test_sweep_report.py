@@ -250,6 +250,42 @@ def test_a_sweep_without_results_has_a_page_too(tmp_path):
     assert "6 not run" in write_sweep_report(place).read_text(encoding="utf-8")
 
 
+def drawn_soils(tmp_path, digest="d", sobol=True) -> str:
+    """Page of a sweep over soils that were drawn, as `run --samples` leaves it."""
+    place = folder(tmp_path, [{"soil.n": 0.9 + 0.01 * k} for k in range(8)], method="posterior")
+    (place / "figures").mkdir()
+    Image.new("RGB", (4, 4)).save(place / "figures/sobol.png")
+    spread = {"unit": "N", "mean": 160.0, "deviation": 25.0, "median": 158.0, "interval_90": [121.0, 203.0]}
+    missing = {"unit": "m", "mean": None, "deviation": None, "median": None, "interval_90": [None, None]}
+    found = {
+        "digest": digest,
+        "metrics": {"pull_N": spread, "depth_m": missing},
+        "sobol": {"pull_N": {}} if sobol else {},
+    }
+    (place / "uncertainty.json").write_text(json.dumps(found))
+    return write_sweep_report(place).read_text(encoding="utf-8")
+
+
+def test_soils_that_were_drawn_give_intervals_and_indices(tmp_path):
+    page = drawn_soils(tmp_path)
+    row = page.split("<code>pull_N</code>")[1].split("</tr>")[0]
+    assert [cell.split("<")[0] for cell in row.split('class="number">')[1:]] == ["160 ± 25 N", "158 N", "121 to 203 N"]
+    assert page.count("data:image/png") == 2, "indices and pull"
+    assert page.index('id="sobol"') < page.index('id="pull_N"')
+
+
+def test_missing_indices_are_said(tmp_path):
+    page = drawn_soils(tmp_path, sobol=False)
+    assert "No Sobol' indices: they need 20 complete runs" in page.replace("&#39;", "'")
+    assert 'id="sobol"' not in page
+
+
+def test_intervals_of_another_sweep_are_not_shown(tmp_path):
+    page = drawn_soils(tmp_path, digest="another")
+    assert "160 ± 25 N" not in page
+    assert 'id="sobol"' not in page
+
+
 def test_no_sweep_there(tmp_path):
     with pytest.raises(InputError, match="no sweep found"):
         read_table(tmp_path)

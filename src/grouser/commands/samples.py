@@ -20,12 +20,12 @@ from grouser.commands.sweep import ScenarioRunner
 from grouser.errors import InputError
 from grouser.files import write_errors_as_input
 from grouser.identification.sensitivity import Indices, draw_indices, indices
+from grouser.report.sweep.uncertainty import RESULTS, SOBOL
 from grouser.scenarios.settings import Experiment
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.terrain.soil_uncertainty import LN, SoilUncertainty, load_uncertainty
 from grouser.terrain.soils import RANGES, Soil
 
-RESULTS, SOBOL = "uncertainty.json", "sobol.png"
 MOST = 10_000
 QUANTILES = (0.05, 0.5, 0.95)
 NEEDS = "--samples needs a soil with uncertainty: allowed is --set soil.file=FILE of `grouser identify`"
@@ -89,10 +89,10 @@ def run_samples(
     with write_errors_as_input(folder):
         from grouser.report.sweep import write_sweep_report
 
-        write_sweep_report(folder)
         if found:
             draw_indices(found, folder / "figures" / SOBOL)
-        write_json(folder / RESULTS, _described(name, count, spreads, failed, found))
+        write_json(folder / RESULTS, {"digest": sweep.digest} | _described(name, count, spreads, failed, found))
+        write_sweep_report(folder)  # reads both
     return Sampled(folder, spreads, sum(good), failed, found)
 
 

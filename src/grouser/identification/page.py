@@ -17,6 +17,7 @@ from grouser.identification.emulator import Emulator
 from grouser.identification.posterior import Check, Estimate, Posterior
 from grouser.identification.predictions import Band, Prediction
 from grouser.report.html import Badge, picture, render
+from grouser.report.wording import number
 
 LEVELS = {"determined": "good", "weakly determined": "warn", "not determined": "bad"}
 CAPTIONS = {
@@ -96,8 +97,9 @@ def _error(quantity: str, error: float) -> str:
 
 def _constant(one: Estimate) -> dict[str, Any]:
     return {
-        "name": one.name, "unit": one.unit, "mean": f"{one.mean:.4g}", "interval": f"{one.low:.4g} to {one.high:.4g}",
-        "prior": f"{one.prior_low:.4g} to {one.prior_high:.4g}", "share": f"{one.share:.2f}",
+        "name": one.name, "unit": one.unit, "mean": number(one.mean),
+        "interval": f"{number(one.low, 3)} to {number(one.high, 3)}",
+        "prior": f"{number(one.prior_low, 2)} to {number(one.prior_high, 2)}", "share": f"{one.share:.2f}",
         "badge": Badge(LEVELS[one.verdict], one.verdict),
     }  # fmt: skip
 
@@ -119,7 +121,7 @@ def _prediction(one: Prediction) -> dict[str, Any]:
 
 def _band(band: Band, unit: str) -> str:
     low, median, high = band
-    return f"{median:.3g} {unit} ({low:.3g} to {high:.3g})"
+    return f"{number(median, 3)} {unit} ({number(low, 3)} to {number(high, 3)})"
 
 
 def described(

@@ -13,6 +13,7 @@ from grouser.report.html import Badge, picture, render
 from grouser.report.sweep.figures import Drawn, draw_sweep
 from grouser.report.sweep.parquet import write_parquet
 from grouser.report.sweep.table import MISSING, Row, SweepTable, is_number, read_table
+from grouser.report.sweep.uncertainty import NO_INDICES, indices_figure, interval_rows, read_uncertainty
 from grouser.report.wording import flat, number, unit_text, value_text
 
 ROWS_SHOWN = 2000  # in the table of the page; table.csv has all
@@ -26,11 +27,13 @@ def write_sweep_report(folder: str | Path) -> Path:
     write_atomically(folder / "table.md", table.markdown())
     write_parquet(table, folder / "table.parquet")
     figures = draw_sweep(table, folder / "figures")
-    return write_atomically(folder / "sweep.html", page(table, figures))
+    uncertainty = read_uncertainty(folder, table.about["digest"])
+    figures = [*indices_figure(folder, uncertainty), *figures]
+    return write_atomically(folder / "sweep.html", page(table, figures, uncertainty))
 
 
-def page(table: SweepTable, figures: Sequence[Drawn]) -> str:
-    """HTML page of a sweep."""
+def page(table: SweepTable, figures: Sequence[Drawn], uncertainty: dict[str, Any] | None = None) -> str:
+    """HTML page of a sweep. `uncertainty`: content of uncertainty.json, for soils drawn by `run --samples`."""
     about, shown = table.about, table.rows[:ROWS_SHOWN]
     whole = len(shown) == len(table.rows)
     return render(
@@ -40,6 +43,8 @@ def page(table: SweepTable, figures: Sequence[Drawn]) -> str:
         badges=_badges(table),
         facts=_facts(table),
         failed=table.failed,
+        intervals=interval_rows(uncertainty),
+        no_indices=NO_INDICES if uncertainty is not None and not uncertainty["sobol"] else "",
         ranges=_ranges(table),
         figures=[picture(figure.path, figure.title, figure.caption) for figure in figures],
         cases_title="Cases" if whole else f"The first {len(shown)} of {len(table.rows)} cases",
