@@ -110,7 +110,7 @@ def test_growing_keeps_everything():
 
 
 def test_room_is_kept_for_no_more_tiles_than_there_are():
-    """A bed of 2 x 2 tiles never runs out of room for all of them; a large one has room for two steps."""
+    """A bed of 2 x 2 tiles never runs out of room for all of them; a large one has room for some steps."""
     small = Ground(flat(size=(0.5, 0.5), spacing=0.25, origin=(0, 0)), soil("dry-sand"), 0.01, capacity=1)
     assert small.room_for(9) == sys.maxsize
     assert small.capacity == 4
@@ -118,9 +118,11 @@ def test_room_is_kept_for_no_more_tiles_than_there_are():
     large = Ground(flat(size=(100, 100), spacing=50, origin=(0, 0)), soil("dry-sand"), 0.01, capacity=1)
     assert large.room_for(9) == 2
     assert large.capacity == 18
-    several = Ground(flat(size=(100, 100), spacing=50, origin=(0, 0)), soil("dry-sand"), 0.01, capacity=1, worlds=3)
-    assert several.room_for(9) == 1
-    assert several.capacity == 9
+    for worlds, steps in ((3, 4), (65, 1)):  # threads over few worlds meet after several steps
+        wide = flat(size=(100, 100), spacing=50, origin=(0, 0))
+        several = Ground(wide, soil("dry-sand"), 0.01, capacity=1, worlds=worlds)
+        assert several.room_for(9) == steps
+        assert several.capacity == 9 * steps
 
 
 def test_reset_is_virgin_ground_and_restore_brings_it_back():

@@ -28,7 +28,7 @@ from grouser.simulation.loads import Loads
 from grouser.simulation.module_notes import ModuleNotes
 from grouser.simulation.recorded_run import MOST_STEPS, RunResult
 from grouser.simulation.sensing import DUE
-from grouser.simulation.world_threads import WorldThreads, cores, parts_of
+from grouser.simulation.world_threads import WorldThreads, cores
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import TILE, Ground
@@ -114,7 +114,7 @@ class Simulation:
                     "device: soil"
                 )
             return None
-        return WorldThreads(parts_of(self.worlds, min(count, self.worlds))) if min(count, self.worlds) > 1 else None
+        return WorldThreads(self.worlds, min(count, self.worlds)) if min(count, self.worlds) > 1 else None
 
     @property
     def model(self) -> mujoco.MjModel:

@@ -41,6 +41,7 @@ from grouser.terrain.soils import Soil
 
 MODULE = module("grouser.terrain.ground")
 SURFACE, VIRGIN, PACKED, PACKED_VIRGIN = 0, 1, 2, 3  # components of a node's levels
+FEW_WORLDS = 64  # up to here tiles are kept free for several steps of all worlds
 
 
 @struct
@@ -233,6 +234,11 @@ def choose_terrain(mask: array[int], numbers: array[int], count: int, terrain_ou
         terrain_out[world] = numbers[world]
 
 
+def steps_at_once(worlds: int) -> int:
+    """Steps that tiles are kept free for: threads over worlds meet after so many; more worlds take more memory."""
+    return 2 if worlds == 1 else 4 if worlds <= FEW_WORLDS else 1
+
+
 class Ground:
     """Owns the deformable grid. Soil and track modules hold views of its arrays."""
 
@@ -365,13 +371,13 @@ class Ground:
         self.ensure(0)
 
     def ensure(self, spare: int) -> bool:
-        """Keep `spare` free tiles in every world, or twice as many if there is only one world.
+        """Keep `spare` free tiles in every world for each of the steps that may run before the next call.
 
         Returns true if arrays were reallocated.
         """
         if self.fixed:
             return False
-        steps = 2 if self.worlds == 1 else 1  # steps that may run before the next call
+        steps = steps_at_once(self.worlds)
         wanted = min(self._most_used() + steps * (spare + self.reserved), self._tiles)
         if wanted <= self._capacity:
             return False
