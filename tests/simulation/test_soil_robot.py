@@ -142,8 +142,12 @@ def test_a_robot_tumbles_down_ground_that_is_steeper_than_soil_can_stand():
         "not set down: the ground has a slope of 45°, and soil slides above 28°; the robot starts in the air, as with "
         "settle=False"
     ]
-    sim.step(220)
-    assert np.isfinite(sim.data.qpos).all()
+    fastest = 0.0
+    for _ in range(300):
+        sim.step()
+        fastest = max(fastest, float(np.abs(sim.data.qvel[:3]).max()))
+    assert fastest < 9.81 * sim.time  # of free fall: no wheel is thrown out of the soil
+    assert sim.data.qpos[2] < 0.3
     assert sim.ground.heights(region=(-1, 1, -1, 1)).min() > -1.2
 
 

@@ -104,6 +104,7 @@ def _not_set_down(reason: str) -> str:
 def _too_steep(sim: Simulation) -> str:
     """Why no robot can rest here, if the ground below the soil bodies, taken together, slides by itself; else empty."""
     assert sim.terrain is not None
+    assert sim.ground is not None
     places = np.concatenate([[d.body(name).xpos[:2] for name in sim.soil.bodies] for d in sim.engine.data])
     rise = float(np.hypot(*np.mean(sim.terrain.gradient(places[:, 0], places[:, 1]), axis=1)))
     stands = max(soil.slope_limit for soil in sim.ground.soils)

@@ -26,7 +26,7 @@ from grouser.contact.soil.face_geometry import (
 )
 from grouser.contact.soil.types import BodyMotion, Faces, Options, Placement, Pushing
 from grouser.device import nonnegative, struct
-from grouser.precision import real, vec3, vec4, vec6
+from grouser.precision import real, vec2, vec3, vec4, vec6
 from grouser.terrain.elevation import BARE
 from grouser.terrain.ground import GroundArrays as Ground
 from grouser.terrain.ground import soil_at, surface_at
@@ -83,9 +83,9 @@ class SoilAhead:
 @wp.func
 def soil_ahead(
     g: Ground, push: Pushing, view: FaceView, world: int, f: int, m: BodyMotion, l0: real, l1: real, reach: real,
-    shift: real, i: int, j: int,
+    shift: real, brim: vec2, i: int, j: int,
 ):  # fmt: skip
-    """Find the columns of soil of a grid node. Shares are 0 where it is out of reach or below the toe."""
+    """Find the columns of soil of a grid node, up to the line of `brim`. Shares are 0 out of reach or below the toe."""
     zero = real(0.0)
     half = real(0.5)
     at = face_place(g, m, view, i, j)
@@ -95,7 +95,7 @@ def soil_ahead(
     beside = wp.max(wp.max(l - l1, l0 - l), zero)
     if not (x > zero and x * x + beside * beside < reach * reach):  # pyright: ignore[reportOperatorIssue]
         return SoilAhead()
-    depth = surface_at(g, world, i, j) - m.position[2] - toe
+    depth = wp.min(surface_at(g, world, i, j) - m.position[2] - toe, brim[0] + brim[1] * x)
     if depth + shift <= zero:
         return SoilAhead()
     # Share of the node's cell between the ends of the face; the rest is beside it.
@@ -122,7 +122,7 @@ def next_to_face(g: Ground, soil: SoilAhead):
 @wp.func
 def weigh_soil(
     g: Ground, push: Pushing, view: FaceView, world: int, f: int, m: BodyMotion, l0: real, l1: real, reach: real,
-    per_bin: real, shift: real,
+    per_bin: real, shift: real, brim: vec2,
 ):  # fmt: skip
     """Sum the soil ahead of a face for all trial planes. Returns sums over the nodes next to the face, see below.
 
@@ -130,7 +130,6 @@ def weigh_soil(
     continues as a cone about the end of the toe; of its soil the part along e counts (side wedges, McKyes 1985).
     `shift` [m] is added to and subtracted from the depths, for the area of the plane; zero where no area is needed.
     """
-    zero = real(0.0)
     near = vec4()
     base = f * BINS
     for q in range(BINS):
@@ -139,11 +138,11 @@ def weigh_soil(
     box = node_box(g, m, view, low, high + reach, l0 - reach, l1 + reach)
     for i in range(box.row0, box.row1 + 1):
         for j in range(box.column0, box.column1 + 1):
-            soil = soil_ahead(g, push, view, world, f, m, l0, l1, reach, shift, i, j)
-            if soil.share > zero:
+            soil = soil_ahead(g, push, view, world, f, m, l0, l1, reach, shift, brim, i, j)
+            if soil.share > real(0.0):
                 add_columns(push, world, base, per_bin, soil.depth, soil.away, soil.share, shift)
                 near += next_to_face(g, soil)
-            if soil.share_beside > zero:
+            if soil.share_beside > real(0.0):
                 add_columns(push, world, base, per_bin, soil.depth, soil.away_beside, soil.share_beside, shift)
     return near
 
@@ -151,7 +150,7 @@ def weigh_soil(
 @wp.func
 def weigh_soil_together(
     g: Ground, push: Pushing, view: FaceView, world: int, f: int, m: BodyMotion, l0: real, l1: real, reach: real,
-    per_bin: real, shift: real, lane: int, lanes: int,
+    per_bin: real, shift: real, brim: vec2, lane: int, lanes: int,
 ):  # fmt: skip
     """The same by a team of lanes. Each lane looks at nodes of its own and sums up one trial plane."""
     low, high = toe_range(push, view, world, f)
@@ -166,7 +165,7 @@ def weigh_soil_together(
         soil = SoilAhead()
         if q < nodes:
             soil = soil_ahead(
-                g, push, view, world, f, m, l0, l1, reach, shift, box.row0 + q // width, box.column0 + q % width
+                g, push, view, world, f, m, l0, l1, reach, shift, brim, box.row0 + q // width, box.column0 + q % width
             )
         if soil.share > real(0.0):
             near += next_to_face(g, soil)
@@ -277,7 +276,6 @@ def weigh_face(
     A team of lanes, see team.py, sums up the soil; its first lane does the rest.
     """
     zero = real(0.0)
-    one = real(1.0)
     outline = vec3()
     if lane == 0:
         outline = outline_face(faces, push, view, world, f, m, place.top[slot] - m.position[2])
@@ -308,31 +306,33 @@ def weigh_face(
     lowest = real(t.FAR)
     for q in range(SAMPLES):
         lowest = wp.min(lowest, push.toe[world, f * SAMPLES + q])
-    deepest = wp.max(place.top[slot] - m.position[2] - lowest, real(1.2) * push.depth[world, f]) + g.spacing
+    reach = most * (wp.max(place.top[slot] - m.position[2] - lowest, real(1.2) * push.depth[world, f]) + g.spacing)
     shift = zero
     if soil.cohesion > zero:  # else the area of the plane does not matter
         shift = real(0.5) * g.spacing / cot
     near = vec4()
+    # Soil above the slope of repose from the top of the face slides by itself: no plane would carry it.
+    height = team.first(outline[2]) - lowest
+    brim = vec2(wp.max(height, push.depth[world, f]) + g.spacing, soil.tan_repose)
     if lanes == 1:
-        near = weigh_soil(g, push, view, world, f, m, l0, l1, most * deepest, per_bin, shift)
+        near = weigh_soil(g, push, view, world, f, m, l0, l1, reach, per_bin, shift, brim)
     else:
-        near = weigh_soil_together(g, push, view, world, f, m, l0, l1, most * deepest, per_bin, shift, lane, lanes)
+        near = weigh_soil_together(g, push, view, world, f, m, l0, l1, reach, per_bin, shift, brim, lane, lanes)
     if lane > 0:
         return
     if near[0] <= zero or near[1] <= zero:
         forget_face(push, world, f)
         return
     depth = near[1] / near[0]
-    height = outline[2] - lowest
     # Soil on a face that looks up lies as high as at the toe, but not above the top of the face.
     on_face = wp.min(depth, height)
     extra = wp.max(view.cot_rake, zero) * (depth - real(0.5) * on_face) * on_face * (l1 - l0)
-    rake = wp.atan2(one, view.cot_rake)
+    rake = wp.atan2(real(1.0), view.cot_rake)
     target, cot = weakest_plane(
         g, push, world, f, per_bin, shift, extra, rake, soil.unit_weight, soil.cohesion, soil.phi, soil.wall_angle
     )
     if depth > height:  # the top of the face is below the surface: soil above it passes over
-        target *= one - (one - height / depth) * (one - height / depth)
+        target *= real(1.0) - (real(1.0) - height / depth) * (real(1.0) - height / depth)
     l = near[3] / near[2]
     toe = toe_at(push, world, f, l0, l1, l)
     z = toe + wp.min(depth, height) / real(3.0)  # pressure grows with depth: it acts at a third of the height
