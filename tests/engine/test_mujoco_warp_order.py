@@ -34,7 +34,7 @@ def test_one_motor_a_joint_and_one_spring_need_no_order():
             {POSITION, VELOCITY, INTEGRATION},
         ),
         (
-            f"<tendon>{2 * '<fixed><joint joint="left" coef="1"/></fixed>'}</tendon>",
+            "<tendon>" + 2 * '<fixed><joint joint="left" coef="1"/></fixed>' + "</tendon>",
             {POSITION, VELOCITY, INTEGRATION},
         ),
     ],
