@@ -99,7 +99,7 @@ def _constant(one: Estimate) -> dict[str, Any]:
     return {
         "name": one.name, "unit": one.unit, "mean": number(one.mean),
         "interval": f"{number(one.low, 3)} to {number(one.high, 3)}",
-        "prior": f"{number(one.prior_low, 2)} to {number(one.prior_high, 2)}", "share": f"{one.share:.2f}",
+        "prior": f"{number(one.prior_low, 3)} to {number(one.prior_high, 3)}", "share": f"{one.share:.2f}",
         "badge": Badge(LEVELS[one.verdict], one.verdict),
     }  # fmt: skip
 
