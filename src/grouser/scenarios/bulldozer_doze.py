@@ -44,6 +44,8 @@ NOT_TOLD = ("speed_ratio", "speed_ratio_loaded")  # metrics of a steady drive on
 PLACES = 5  # places in the last metres at which the draught is compared with the trial wedge
 LAST = 2.0  # [m] these metres
 PROFILES = 5
+SLOPES = 11  # frames whose slopes are looked at
+RATE = 25.0  # [Hz] of frames and of the ground
 FACE_INTERVAL = 0.2  # [cells] the wedge of a blade ten or twenty cells deep changes little meanwhile
 
 Metres = Annotated[float, pydantic.Field(gt=0), Unit("m")]
@@ -146,6 +148,7 @@ def build(s: BulldozerDoze) -> Simulation:
     options = SoilOptions(faces=s.faces, erosion=s.erosion, longest_pile=longest, face_interval=FACE_INTERVAL)
     sim = tracked.simulate(s, tracked.ramped([]), drive=drive, soil_options=options)
     drive.attach(sim)
+    sim.tile_rate = RATE  # the pile is compared with forces of the same frame
     track: Any = sim.modules[0]
     out, data, body = drive.out, sim.data, drive.body
 
@@ -199,9 +202,11 @@ def metrics(s: BulldozerDoze) -> list[dict[str, Any]]:
         metric("spilled_volume_m3", "m^3", "soil above the initial surface beside the ends of the blade"),
         metric("pile_height_m", "m", "highest soil above the initial surface ahead of the blade, at the end"),
         metric(
-            "pile_slope_deg", "degree", "steepest slope between two nodes ahead of the blade, at the end of the pass",
+            "pile_slope_deg", "degree", "steepest slope between two nodes ahead of the blade, the least of the last "
+            f"{SLOPES} frames of the pass: between two pushes",
             *repose,
         ),
+        metric("pile_slope_pushed_deg", "degree", "the largest of these: soil just pushed slides later"),
         metric("draught_N", "N", f"force of the soil on the blade against the travel, mean over the last {LAST:g} m"),
         metric("draught_level_N", "N", "the trial wedge in level ground of that depth, without a pile"),
         metric(
@@ -215,7 +220,10 @@ def metrics(s: BulldozerDoze) -> list[dict[str, Any]]:
             "the soil they displaced, at the end; the larger of both", 0.0, {"abs": VOLUME_TOLERANCE},
             "conservation of volume",
         ),
-        metric("travel_m", "m", "travel of the blade", s.end, {"rel": 0.02}, "the pass is completed"),
+        metric(
+            "travel_m", "m", "travel of the blade at the end", s.end + s.speed * RAMP / 2, {"rel": 0.02},
+            "the pass is completed, and the chains slow down in half a second",
+        ),
         shared[-1],
     ]  # fmt: skip
 
@@ -273,10 +281,15 @@ def measure(s: BulldozerDoze, recording: Recording) -> dict[str, Any]:
     ]  # fmt: skip
     time, chain = recording.time[pushing], recording["machine/chain_speed"][pushing]
     moved = float(np.sum((chain[1:] + chain[:-1]) / 2 * np.diff(time)))
+    slopes = [
+        _slope(recording, start + float(travel[k]), float(recording.time[k])) for k in np.flatnonzero(pushing)[-SLOPES:]
+    ]
     shared = tracked.shared_measures(s, recording)
     return {
         **{name: value for name, value in shared.items() if name not in NOT_TOLD},
         **_earth(s, recording, start, start + float(travel[last]), float(recording.time[last])),
+        "pile_slope_deg": min(slopes),
+        "pile_slope_pushed_deg": max(slopes),
         "draught_N": float(recording["blade/draught"][pushing].mean()),
         "draught_level_N": level_draught(s.plastic.resolve(), depth=s.depth, **soil).draught,
         "draught_error_rel": float(np.mean(errors)),
@@ -290,6 +303,15 @@ def measure(s: BulldozerDoze, recording: Recording) -> dict[str, Any]:
     }
 
 
+def _slope(recording: Recording, at: float, time: float) -> float:
+    """Steepest slope [deg] between two nodes of the soil that was moved, ahead of x = `at` [m], at `time` [s]."""
+    x, _, heights, before = recording.surface_at(time)
+    pile = np.asarray(heights - before, float)[:, x > at]
+    drops = [np.abs(np.diff(pile, axis=axis)) for axis in (0, 1)]
+    steepest = max((float(drop.max()) for drop in drops if drop.size), default=0.0)
+    return math.degrees(math.atan(steepest / float(x[1] - x[0])))
+
+
 def _earth(s: BulldozerDoze, recording: Recording, start: float, at: float, time: float) -> dict[str, float]:
     """Where the soil is at `time` [s]. `start` and `at` [m]: x of the lower edge of the blade at the start and then."""
     x, y, heights, before = recording.surface_at(time)
@@ -298,8 +320,6 @@ def _earth(s: BulldozerDoze, recording: Recording, start: float, at: float, time
     y = y - s.at[1]
     ahead, between = x[None, :] > at, np.abs(y)[:, None] <= s.blade.width / 2
     pile = rise[:, x > at]
-    drops = [np.abs(np.diff(pile, axis=axis)) for axis in (0, 1)]
-    steepest = max((float(drop.max()) for drop in drops if drop.size), default=0.0)
     floor = rise[np.abs(y) < FLOOR][:, (x > start + ENTRY) & (x < at - 0.5)]
     return {
         "cut_depth_m": -float(floor.mean()) if floor.size else math.nan,
@@ -307,12 +327,11 @@ def _earth(s: BulldozerDoze, recording: Recording, start: float, at: float, time
         "pile_volume_m3": cell * float((np.maximum(rise, 0.0) * (ahead & between)).sum()),
         "spilled_volume_m3": cell * float((np.maximum(rise, 0.0) * ~between).sum()),
         "pile_height_m": float(pile.max()) if pile.size else 0.0,
-        "pile_slope_deg": math.degrees(math.atan(steepest / float(x[1] - x[0]))),
     }
 
 
 SCENARIO = scenario_of(
-    __name__, BulldozerDoze, rate=25.0,
+    __name__, BulldozerDoze, rate=RATE,
     summary="a bulldozer cuts soil with its blade and pushes a pile: cut, pile, draught, slip",
     source="Omar 2014; McKyes 1985, chapter 3",
 )  # fmt: skip

@@ -22,6 +22,8 @@ from grouser.track.stages import wheels as wheel_stage
 from grouser.track.types import Carriers, Contacts, Ground, Heap, Links, Results, Ruts, State, Tables, Track, Wheels
 
 MODULE = device.module("grouser.track")
+RUT = wp.constant(real(0.002))  # [s] ruts are left this often: below a swinging plate less than a micrometre is missed
+SAME = wp.constant(real(1.0e-3))  # [steps] round-off of sums of steps
 LOOK = wp.constant(real(0.01))  # [s] soil beside ruts is put down and slides this often: a rut deepens little meanwhile
 
 
@@ -136,11 +138,10 @@ def add_derivatives(
 
 
 @wp.func
-def shape_ground(
-    world: int, which: int, tr: Track, g: Ground, tiles: GroundArrays, s: State, contacts: Contacts, rut: Ruts,
-    heap: Heap, h: real,
+def leave_ruts(
+    world: int, which: int, tr: Track, g: Ground, tiles: GroundArrays, s: State, contacts: Contacts, rut: Ruts
 ):  # fmt: skip
-    """Leave the ruts of all plates of a track in a step of h [s], and let the soil beside them slide."""
+    """Leave the ruts of all plates of a track, and note where the soil beside them may have become too steep."""
     box = rut.steep[world, which]
     footprint = boxes.empty_box()
     for q in range(tr.first_link, tr.first_link + contacts.low_count[world, which]):
@@ -165,10 +166,23 @@ def shape_ground(
         box = boxes.spanning(box, footprint)
         rut.footprint[world, which] = footprint
     rut.steep[world, which] = box
-    rut.waited[world, which] = rut.waited[world, which] + h
+
+
+@wp.func
+def shape_ground(
+    world: int, which: int, tr: Track, g: Ground, tiles: GroundArrays, s: State, contacts: Contacts, rut: Ruts,
+    heap: Heap, h: real,
+):  # fmt: skip
+    """Leave the ruts of all plates of a track in a step of h [s], and let the soil beside them slide."""
+    # Loading does not depend on the rut, see `shoes.shoe_contacts`, so that a plate need not leave it in every step.
+    waited = rut.waited[world, which]
+    if waited - RUT * wp.floor(waited / RUT + SAME) < (real(1.0) - SAME) * h:
+        leave_ruts(world, which, tr, g, tiles, s, contacts, rut)
+    rut.waited[world, which] = waited + h
     if rut.waited[world, which] < LOOK:
         return
     rut.waited[world, which] = real(0.0)
+    box = rut.steep[world, which]
     if g.displaced > real(0.0):
         box = boxes.spanning(box, ruts.pay_spoil(world, which, tr, g, tiles, s, rut))
     if g.tan_repose > real(0.0):

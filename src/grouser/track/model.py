@@ -26,7 +26,7 @@ from grouser.track import kernels, table_rows
 from grouser.track import types as t
 from grouser.track.assembly import Assembly
 from grouser.track.display import floor, shapes
-from grouser.track.ground import GridGround, SoilGround, Terrain, ground_arrays
+from grouser.track.ground import GridGround, MeshGround, SoilGround, Terrain, ground_arrays
 from grouser.track.momentum import momentum_of
 from grouser.track.observation import TrackObservation
 from grouser.track.parts import Link, TrackWheel, WheelContact
@@ -52,6 +52,7 @@ REASONS = {
     t.FULL: ("too many contacts: increase `contacts`", True),
     t.OUTSIDE: ("a shoe has left the given ground", True),
 }
+MOVED = 0.05  # [m] most that a link moves in a step of 2 ms, at 25 m/s
 SLIDE_REACH = slides.REACH + slides.SPREAD  # [nodes] from a footprint to the farthest node that may slide in a step
 
 
@@ -260,7 +261,7 @@ class TrackModule(KernelModule):
                 "pitch": link.pitch, "mass": link.mass, "inertia": link.inertia,
                 "per_inertia": 1 / np.array(link.inertia), "bushing_radius": link.bushing_radius,
                 "rail_height": link.rail.height, "rail_overlap": link.rail.overlap,
-                "ground_reach": link.pitch + link.shoe.width + link.shoe.depth + link.shoe.grouser_height,
+                "ground_reach": self._ground_reach(track),
                 **{name: getattr(joint, name) for name in OF_JOINT},
                 "edge_x": (link.pitch - joint.edge_gap) / 2, "edge_y": link.shoe.width / 4, "edge_z": -link.shoe.depth,
                 "edge_stiffness": joint.edge_stiffness / 2, "edge_damping": joint.edge_damping / 2,
@@ -299,6 +300,17 @@ class TrackModule(KernelModule):
         """Nodes along each side of a square that holds a track and the soil beside it, in any direction."""
         length, width = self._extent(track)
         return math.ceil(math.hypot(length, width) / self._soil.spacing) + 2 * (slides.REACH + slides.SPREAD) + 2
+
+    def _ground_reach(self, track: Track) -> float:
+        """Height [m] of a link above the ground below it, from which on its shoe cannot touch any in this step.
+
+        Soil rises by no more than it is away (45 degrees); grids and meshes may have steeper steps.
+        """
+        shoe, pitch = track.link.shoe, track.link.pitch
+        if isinstance(self.ground, GridGround | MeshGround):
+            return pitch + shoe.width + shoe.depth + shoe.grouser_height
+        corner = math.hypot(pitch / 2, shoe.width / 2, shoe.depth + shoe.grouser_height)
+        return (2.0 if isinstance(self.ground, SoilGround) else 1.0) * corner + MOVED
 
     @staticmethod
     def _extent(track: Track) -> tuple[float, float]:
