@@ -44,7 +44,7 @@ def main() -> int:
             outcome = grouser.run("traverse", {"length": LENGTH, **settings}, out=Path(folder) / "out", report=False)
             used = time.process_time() - start
         values = [number(scale * outcome.metrics[key], digits) for key, (_, digits, scale) in COLUMNS.items()]
-        rows.append([name, *values, number(outcome.result.sim_s / used, 1)])
+        rows.append([name, *values, number(outcome.last_time / used, 1)])
         print(rows[-1], flush=True)
     words = [word for word, _, _ in COLUMNS.values()]
     publish({"traverse-steps": table(["step", *words, "times real time"], rows)}, write)
