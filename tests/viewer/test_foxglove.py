@@ -110,8 +110,8 @@ def test_a_recording_is_played_with_its_types_and_times(recorded):
 def test_a_run_is_sent_while_it_runs(tmp_path):
     """The process of the run is ended by us: what came before that was live."""
     call = [
-        sys.executable, "-c", "from grouser.cli import main; main()", "run", "rover-course", "--foxglove", "--port", "0",
-        "--no-report", "--out", str(tmp_path / "run"),
+        sys.executable, "-c", "from grouser.cli import main; main()", "run", "rover-course", "--foxglove",
+        "--port", "0", "--no-report", "--out", str(tmp_path / "run"),
     ]  # fmt: skip
     with subprocess.Popen(call, stderr=subprocess.PIPE, text=True) as process:
         try:
