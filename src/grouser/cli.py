@@ -50,6 +50,7 @@ Host = Annotated[
     typer.Option("--host", metavar="ADDRESS", help="Address to serve the page on; any but localhost needs a token."),
 ]
 Port = Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="0: any free port.")]
+Foxglove = Annotated[bool, typer.Option("--foxglove", help="To Foxglove as ROS 2 messages; port 8765, not 8080.")]
 Token = Annotated[
     str | None,
     typer.Option("--token", metavar="TEXT", help="Required from viewers. [default: random if one is needed]"),
@@ -112,6 +113,7 @@ def run(
     ] = None,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Draw figures and report.")] = True,
     view: Annotated[bool, typer.Option("--view", help="Show the run in a browser while it runs.")] = False,
+    foxglove: Foxglove = False,
     host: Host = "127.0.0.1",
     port: Port = 8080,
     robot: Annotated[str | None, _short("--robot", "FILE", "Run your own robot instead: MJCF or URDF.")] = None,
@@ -156,7 +158,7 @@ def run(
         "robot": robot, "soil": soil, "bodies": bodies, "time": time, "gravity": gravity, "slope_deg": slope,
         "terrain": terrain, "at": at, "spacing": spacing, "step": step, "controller": controller,
     }  # fmt: skip
-    watched = (host, port) if view else None
+    watched = (host, port, foxglove) if view or foxglove else None
     if samples is not None:
         return console.run_samples(target, set_ or [], out, force, drive or [], short, samples, workers, on)
     return console.run(
@@ -297,13 +299,14 @@ def view(
     host: Host = "127.0.0.1",
     port: Port = 8080,
     token: Token = None,
+    foxglove: Foxglove = False,
     texture: Annotated[Path | None, _short("--texture", "FILE", "Image to put on the ground.")] = None,
     browse: Annotated[bool, typer.Option("--open/--no-open", help="Open a browser on this machine.")] = False,
 ) -> int:
     """Show a recording in a browser, finished or still growing."""
     from grouser.commands import view
 
-    return view.view(place, host, port, token, texture, browse)
+    return view.foxglove(place, host, port) if foxglove else view.view(place, host, port, token, texture, browse)
 
 
 @app.command(epilog=example("drive rover-course --set soil=dry-sand"))

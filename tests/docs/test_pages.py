@@ -102,7 +102,7 @@ def folder(tmp_path, monkeypatch):
 
     computing = ("run.execute", "sweep.sweep", "bench.bench", "doctor.doctor", "validate.run_sweep",
                  "identify._emulators", "identify.posterior", "samples.run_sweep")  # fmt: skip
-    showing = ("view.view", "export.export", "export.video", "export.report")
+    showing = ("view.view", "view.foxglove", "export.export", "export.video", "export.report")
     for place in (f"commands.{name}" for name in (*computing, *showing)):
         monkeypatch.setattr(f"grouser.{place}", understood)
     monkeypatch.setattr("grouser.quiet_warp.start_warp", lambda: None)

@@ -53,6 +53,11 @@ import cloudpickle, gymnasium, grouser.envs
 env = gymnasium.make_vec("Grouser/RoverGoal-v0", num_envs=2, spacing=0.03)
 assert env.reset(seed=0)[0].shape[0] == 2
 """
+SERVE_FOXGLOVE = """
+from grouser.viewer.foxglove_server import FoxgloveServer
+with FoxgloveServer("run/recording.h5", port=0) as server:
+    assert server.address.startswith("ws://127.0.0.1:"), server.address
+"""
 TWO_CASES = "two-cases.yaml"
 RUN, DEM, CART = "run", "dem.tif", "cart.xml"
 
@@ -67,6 +72,7 @@ EXTRAS = tuple(
                 (GROUSER, "export", RUN, "--format", "mcap", "--out", "shared"),
                 "shared/bag/metadata.yaml", 100, READ_BAG,
             ),
+            ("foxglove", python(SERVE_FOXGLOVE)),
             (
                 "geo",
                 (GROUSER, "run", "--robot", CART, "--bodies", "wheel.*", "--terrain", DEM, "--time", "0.05",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -38,7 +40,7 @@ def test_rocks_keep_apart_and_near_the_way_on_the_ground():
     at, reach = np.array([rock.position[:2] for rock in rocks]), np.array([rock.reach for rock in rocks])
     apart = np.hypot(*(at[:, None] - at[None]).transpose(2, 0, 1)) - reach[:, None] - reach[None]
     assert apart[~np.eye(len(rocks), dtype=bool)].min() >= 0
-    dense = np.concatenate([np.linspace(a, b, 2000) for a, b in zip(WAY[:-1], WAY[1:], strict=True)])
+    dense = np.concatenate([np.linspace(a, b, 2000) for a, b in itertools.pairwise(WAY)])
     assert max(np.hypot(*(dense - place).T).min() - r for place, r in zip(at, reach, strict=True)) < BESIDE + 0.01
     for rock in rocks[:20]:
         depth = 0.05 * rock.position[0] - rock.world_vertices[:, 2].min()

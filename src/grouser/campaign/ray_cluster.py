@@ -100,7 +100,7 @@ class RayCluster:
                     self.ray.init("local", num_cpus=self.workers, **here, **quiet)
                 else:
                     self.ray.init(self.address, **quiet)
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except Exception as error:  # Ray raises a plain Exception too, if its processes take too long to start
             where = self.address or "ray"
             reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
             raise InputError(f"--on {where}: no Ray cluster can be reached: {reason.strip()}") from None

@@ -25,7 +25,7 @@ def run(
     report: bool,
     drive: list[str],
     short: dict[str, str | None],
-    watched: tuple[str, int] | None = None,
+    watched: tuple[str, int, bool] | None = None,
     pin_core: int | None = None,
     checkpoints: float | None = None,
     go_on: Path | None = None,
@@ -114,7 +114,7 @@ def run_samples(
 
 
 @contextmanager
-def _watching(watched: tuple[str, int] | None) -> Iterator[Callable[[Path], None] | None]:
+def _watching(watched: tuple[str, int, bool] | None) -> Iterator[Callable[[Path], None] | None]:
     """Yield a callable that starts a view of a recording. On a terminal the view stays open until Ctrl-C."""
     if watched is None:
         yield None
@@ -126,7 +126,7 @@ def _watching(watched: tuple[str, int] | None) -> Iterator[Callable[[Path], None
     views: list[ViewProcess] = []
 
     def watch(path: Path) -> None:
-        views.append(ViewProcess(path, *watched))
+        views.append(ViewProcess(path, *watched[:2], foxglove=watched[2]))
         print(f"view: {views[-1].wait()}", file=sys.stderr, flush=True)
 
     try:

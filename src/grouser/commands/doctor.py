@@ -38,6 +38,7 @@ EXTRAS = {  # package: extra that installs it
     "gymnasium": "rl",
     "cloudpickle": "rl",
     "rosbags": "ros",
+    "foxglove": "foxglove",
     "imageio-ffmpeg": "video",
     "viser": "view",
 }

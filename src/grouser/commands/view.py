@@ -47,6 +47,17 @@ def _picture(path: Path | None) -> bytes:
     return file.getvalue()
 
 
+def foxglove(place: Path, host: str, port: int) -> int:
+    """Send a recording to Foxglove until Ctrl-C."""
+    from grouser.viewer.foxglove_server import FoxgloveServer
+
+    with FoxgloveServer(recording_path(place), host=host, port=port) as server:
+        print(f"{server.address}  open this in Foxglove (Ctrl-C ends)", flush=True)
+        with suppress(KeyboardInterrupt):
+            threading.Event().wait()
+    return 0
+
+
 class ViewProcess:
     """A view in a separate process, which ends with this one. `on_message` is called with requests of its pages."""
 
@@ -59,11 +70,12 @@ class ViewProcess:
         *,
         on_message: Callable[[dict[str, Any]], None] | None = None,
         controls: Mapping[str, Any] | None = None,
+        foxglove: bool = False,
     ):
-        """`controls`: what a driver has, as arguments of `viewer.driving.PageDriver`."""
+        """`controls`: what a driver has, as arguments of `viewer.driving.PageDriver`. `foxglove`: instead of a page."""
         asked = {
             "path": str(path), "host": host, "port": port, "token": token, "driven": on_message is not None,
-            "controls": dict(controls or {}),
+            "controls": dict(controls or {}), "foxglove": foxglove,
         }  # fmt: skip
         self.address, self._on_message, self._ready = "", on_message, threading.Event()
         self._failure = ""

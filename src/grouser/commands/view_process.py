@@ -1,6 +1,7 @@
 """Process of a live view. It reads what to show from stdin, and writes its address and drivers' commands to stdout.
 
-    python -m grouser.commands.view_process '{"path": …, "host": …, "port": …, "token": …, "driven": …, "controls": …}'
+    python -m grouser.commands.view_process '{"path": …, "host": …, "port": …, "token": …, "driven": …, "controls": …,
+                                             "foxglove": …}'
 
 Once it serves, it has the lowest priority (nice), so that a view does not slow the run down.
 """
@@ -54,6 +55,10 @@ def _lower_priority() -> None:
 
 
 def _view(asked: dict[str, Any], send: Any) -> Any:
+    if asked["foxglove"]:
+        from grouser.viewer.foxglove_server import FoxgloveServer
+
+        return FoxgloveServer(Path(asked["path"]), host=asked["host"], port=asked["port"])
     from grouser.viewer.driving import PageDriver
     from grouser.viewer.server import View
 

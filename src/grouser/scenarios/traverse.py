@@ -232,12 +232,10 @@ def _rock_metrics(s: Traverse) -> list[dict[str, Any]]:
     ground = s.ground()
     over = stones.share_over_rocks(s.rocks_on(ground), s.way, ground, s.parameters)
     least = {"min": stones.CROSSED * over} if over > 0 else None
-    source = (
-        f"geometry: {stones.CROSSED:g} of the share of the tracks that lies over rocks, as the rover keeps to the way"
-    )
+    source = f"geometry: {stones.CROSSED:g} of the share of the tracks over rocks, as the rover keeps to the way"
     return [
         metric(
-            "rock_load_share", "1", "vertical force of rocks on the wheels over the rover's weight, mean over the drive",
+            "rock_load_share", "1", "vertical force of rocks on the wheels over the rover's weight, mean",
             None, least, source if least else None,
         ),
         metric("penetration_max_m", "m", "largest penetration of a wheel into a rock"),

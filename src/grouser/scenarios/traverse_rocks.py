@@ -44,7 +44,7 @@ class TraverseRocks(Rocks):
     seed: Annotated[int, pydantic.Field(ge=0)] = 0
 
     def near(self, way: Path, ground: ElevationGrid, p: ExoMars, stance: np.ndarray) -> tuple[Rock, ...]:
-        """Rocks that the wheels may meet on a way. None lies where they stand at the start, `stance` [m], (wheel, 2)."""
+        """Rocks that the wheels may meet on a way; none where they stand at the start, `stance` [m], (wheel, 2)."""
         free = math.hypot(p.wheel_radius, p.wheel_width / 2) + FREE
         return rocks_along(
             self.sizes(), way.points, (p.track + p.wheel_width) / 2 + BESIDE, ground=ground, seed=self.seed,

@@ -44,14 +44,14 @@ def write_bag(
     types = get_typestore(Stores.ROS2_HUMBLE)
     try:
         with Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-            _write(writer, _Messages(recording, types), types, progress)
+            _write(writer, Messages(recording, types), types, progress)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)  # leave no incomplete bag
         raise
     return folder
 
 
-def _write(writer: Any, messages: _Messages, types: Any, progress: Callable[[int, int], None]) -> None:
+def _write(writer: Any, messages: Messages, types: Any, progress: Callable[[int, int], None]) -> None:
     topics: dict[str, Any] = {}
     count = len(messages.recording)
     for start in range(0, count, BLOCK):
@@ -76,7 +76,7 @@ def _connection(writer: Any, item: Stamped, types: Any) -> Any:
     return writer.add_connection(item.topic, item.kind, typestore=types, offered_qos_profiles=qos)
 
 
-class _Messages:
+class Messages:
     """Frames of a recording as ROS messages."""
 
     def __init__(self, recording: Recording, types: Any):
@@ -98,6 +98,13 @@ class _Messages:
         shapes = {self.recording.channel_info(name).shape for name in (force, torque)}
         return len(shapes) == 1 and len(shape := shapes.pop()) == 2 and shape[1] == 3
 
+    def mounts(self, time: float) -> list[tuple[int, Stamped]]:
+        """Where sensors are mounted, stamped with a time [s]."""
+        return [
+            (round(at * 1e9), Stamped(topic(name.lstrip("/")), kind, message))
+            for at, name, kind, message in self.sensors.mounts(time)
+        ]
+
     def block(self, part: slice) -> Iterator[tuple[int, Stamped]]:
         recording = self.recording
         wanted = [*self.others, *([BODIES] if self.bodies else []), *(JOINTS if self.joints else ())]
@@ -106,9 +113,10 @@ class _Messages:
         for name in dict.fromkeys(wanted):
             rows = recording.read(name, part)
             values[name] = rows if recording.worlds == 1 else rows[:, 0]
-        sensed = self.sensors.mounts(float(recording.time[0])) if part.start == 0 else []
-        for time, name, kind, message in (*sensed, *self.sensors.block(part)):
-            yield round(time * 1e9), Stamped(topic(name.lstrip("/")), kind, message)
+        if part.start == 0:
+            yield from self.mounts(float(recording.time[0]))
+        for time, name, kind, message in self.sensors.block(part):
+            yield round(time * 1e9), Stamped(topic(name), kind, message)
         for k, time in enumerate(recording.time[part]):
             stamp = self._stamp(float(time))
             nanoseconds = stamp.sec * 10**9 + stamp.nanosec

@@ -37,6 +37,7 @@ class RecordedMotion:
     def __init__(self, recording: Recording, world: int = 0):
         self.recording, self.world = recording, world
         self.bodies = recording.channel_info(BODIES).labels if BODIES in recording else ()
+        self._whole_paths: dict[str, tuple[int, np.ndarray]] = {}  # frames read, positions [m], (point, 3)
 
     def follow(self, shape: Shape) -> Follow | None:
         """What a shape follows; None for a fixed shape."""
@@ -212,14 +213,18 @@ class RecordedMotion:
 
         Up to `until` [s].
         """
-        recording = self.recording
-        stop = int(np.searchsorted(recording.time, until, side="right"))
-        stride = max(1, math.ceil(len(recording) / PATH_POINTS))
-        track = name in self.tracks
-        values = recording.read(f"{name}/pose" if track else f"{BODIES}[{name}]", slice(0, stop, stride))
-        if recording.worlds > 1:
-            values = values[:, self.world]
-        return recording.time[0:stop:stride], values[..., :3].mean(axis=1) if track else values[:, :3]
+        recording, length = self.recording, len(self.recording)
+        stride = max(1, math.ceil(length / PATH_POINTS))
+        # Whole paths are kept: of a kilometre it takes a tenth of a second to read one.
+        if name not in self._whole_paths or self._whole_paths[name][0] != length:
+            track = name in self.tracks
+            values = recording.read(f"{name}/pose" if track else f"{BODIES}[{name}]", slice(0, length, stride))
+            if recording.worlds > 1:
+                values = values[:, self.world]
+            self._whole_paths[name] = length, values[..., :3].mean(axis=1) if track else values[:, :3]
+        times = recording.time[0:length:stride]
+        stop = int(np.searchsorted(times, until, side="right"))
+        return times[:stop], self._whole_paths[name][1][:stop]
 
     def force_on(self, name: str, time: float) -> np.ndarray:
         """Sum of the recorded forces [N], (3,) on a body or a track."""

@@ -35,6 +35,7 @@ def replay(
     if not len(recording):
         raise InputError(f"{recording.path} has no frames: nothing to replay")
     times = picture_times(recording)
+    faster = time_lapse(times)
     access = AccessControl("127.0.0.1", token="closed to all")  # the server only collects messages
     with redirect_stdout(StringIO()), access_controlled(access, _nobody):
         server = viser.ViserServer(host="127.0.0.1", port=0, verbose=False)
@@ -48,18 +49,20 @@ def replay(
         server.initial_camera.fov = FIELD_OF_VIEW
         serializer = server.get_scene_serializer()
         every = max(1, math.ceil(len(times) / GROUND_UPDATES))
+        scene.path_period = max(scene.path_period, float(np.ptp(times)) / GROUND_UPDATES)
         for k, time in enumerate(times):
             last = k == len(times) - 1
             scene.show(float(time), ground=k % every == 0 or last)
             serializer.insert_sleep(SHORT)
             scene.tidy(0)
-            serializer.insert_sleep(max(HOLD if last else float(times[k + 1] - time), 2 * SHORT) - SHORT)
+            shown = HOLD if last else float(times[k + 1] - time) / faster
+            serializer.insert_sleep(max(shown, 2 * SHORT) - SHORT)
             progress(k + 1, len(times))
         page = serializer.as_html()
     finally:
         with redirect_stdout(StringIO()):
             server.stop()
-    title = f"{recording.title}: replay"
+    title = f"{recording.title}: replay" + (f", {faster:.0f} times as fast" if faster > 1 else "")
     return page.replace("<head>", f"<head><title>{escape(title)}</title>{STYLE}", 1)
 
 
@@ -68,6 +71,11 @@ def picture_times(recording: Recording, rate: float = RATE, most: int = FRAMES) 
     start, end = float(recording.time[0]), float(recording.time[-1])
     count = min(most, max(2, round((end - start) * rate) + 1)) if end > start else 1
     return np.linspace(start, end, count)
+
+
+def time_lapse(times: np.ndarray) -> float:
+    """How many times as fast as in the recording pictures follow each other, so that a long one moves smoothly too."""
+    return max(1.0, RATE * float(times[1] - times[0])) if len(times) == FRAMES else 1.0
 
 
 async def _nobody(connection: object) -> None:

@@ -65,6 +65,7 @@ class Scene:
         self._arrows: dict[int, tuple[Any, np.ndarray]] = {}  # node and vector drawn [m]
         self._paths: dict[str, Any] = {}
         self._paths_until = -math.inf
+        self.path_period = 1.0  # [s] of the recording after which paths are drawn anew
         self._newtons = self._largest_force()
         self._picture = b""
         self._versions = 0  # of patches of ground sent so far
@@ -279,8 +280,8 @@ class Scene:
         self._paths.clear()
 
     def _draw_paths(self, time: float) -> None:
-        """Redraw the paths after each second of the recording, or if time went back."""
-        if self.path_style == "none" or 0 <= time - self._paths_until < 1:
+        """Redraw the paths after each `path_period`, or if time went back."""
+        if self.path_style == "none" or 0 <= time - self._paths_until < self.path_period:
             return
         self._paths_until = time
         for k, body in enumerate(self.motion.trails()):

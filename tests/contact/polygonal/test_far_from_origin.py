@@ -14,7 +14,9 @@ RADIUS, STONE = 0.14, 0.06  # [m]
 SPEED, STEP = 0.3, 5e-3  # [m/s], [s]
 FAR = (480.0, 552.0, 20.0)  # [m] from the origin
 ROUND_OFF = 1e-9  # of the largest force: 1e-13 m of a place 730 m away, over depths of a tenth of a millimetre
-LONGER = 1e-6  # of the largest force: an oblique polygon asks all listed faces which is nearest, and a longer list has more
+LONGER = (
+    1e-6  # of the largest force: an oblique polygon asks all listed faces which is nearest, and a longer list has more
+)
 TREAD = Layer(5e6, 0.42, 0.02, damping=1e5, friction_stick=0.7, friction_slip=0.6)
 
 
@@ -23,11 +25,13 @@ def rolled_over_a_stone(place, speed: float = SPEED, **pair):
     place = np.array(place)
     vertices, triangles = rock_mesh(2 * STONE, np.random.default_rng(2))
     # A second stone far from the first, as in a field: the shape is large, whatever its origin.
-    stones = merged([shape(vertices + place + shift, triangles, RIGID) for shift in ((0.0, 0.0, 0.0), (40.0, 0.0, 0.0))])
+    stones = merged(
+        [shape(vertices + place + shift, triangles, RIGID) for shift in ((0.0, 0.0, 0.0), (40.0, 0.0, 0.0))]
+    )
     wheel = shape(*wheel_mesh(RADIUS, 0.1, 0.015), TREAD)
     module = PolygonalModule({"wheel": wheel}, {"stones": stones}, [Pair("wheel", "stones", elements="stones", **pair)])
     rig = ManufacturedMotion(module, step=STEP)
-    start = place + (-0.0743 * speed / SPEED, 0.0113, RADIUS + vertices[:, 2].max() - 0.004)
+    start = place + np.array([-0.0743 * speed / SPEED, 0.0113, RADIUS + vertices[:, 2].max() - 0.004])
     motion = SteadyMotion(tuple(start), velocity=(speed, 0, 0), spin=(0, SPEED / RADIUS, 0))
     wrenches, tests = [], []
 

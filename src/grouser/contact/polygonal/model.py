@@ -49,8 +49,8 @@ REASONS = {
     STIFF: ("its contact with {other!r} is stiffer than assumed for the step limit ({stiffest:.3g} N/m): "
               "give the pair a larger largest_area", False),
     LOST: ("it is {reach:.3g} m deep in {other!r}, the limit of the contact search: the contact is lost", True),
-    FULL: ("more than {listed} elements or {room} pairs of faces may touch in its pair with {other!r}: increase `listed` "
-           "or `capacity` of the pair", True),
+    FULL: ("more than {listed} elements or {room} pairs of faces may touch in its pair with {other!r}: increase "
+           "`listed` or `capacity` of the pair", True),
 }  # fmt: skip
 
 
@@ -242,7 +242,7 @@ class PolygonalModule(PairModule):
         return q
 
     def _touching_radius(self, k: int, margin: float) -> tuple[bool, float]:
-        """Whether pair k is best seen from the second's origin, and the distance from the origin within which it touches.
+        """Whether pair k is best seen from the second's origin, and the distance [m] from it within which it touches.
 
         A wheel is small, a field of rocks is not: seen from the wheel, rocks far away do not matter. Elements of the
         field that are on a list reach beyond the wheel by their own length, the reach and the slack of the list.
