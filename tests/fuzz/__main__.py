@@ -40,11 +40,12 @@ def main() -> int:
     options.add_argument("--seed", type=int, default=0, help="of the first round; rounds count on from it")
     options.add_argument("--only", default="", help="targets whose names contain this")
     given = options.parse_args()
-    end, seed, found, tried = time.monotonic() + 60 * given.minutes, given.seed, 0, Counter()
+    seed, found, tried = given.seed, 0, Counter()
     chosen = [target for target in targets() if given.only in target.name]
     if not chosen:
         options.error(f"--only {given.only}: no such target")
     start_warp()
+    end = time.monotonic() + 60 * given.minutes
     while time.monotonic() < end:
         for target in chosen:
             if time.monotonic() >= end:
@@ -123,7 +124,8 @@ def child(target: Target, seed: int, folder: Path, report: Path, told: Path) -> 
             tried()
     except BaseException as error:
         last = told.read_text(errors="replace").splitlines()[-1:] if told.exists() else []
-        report.write_text("".join(traceback.format_exception(error))[-4000:] + f"\ninput: {last}")
+        where = "".join(traceback.format_tb(error.__traceback__)[-4:])
+        report.write_text(f"{type(error).__name__}: {str(error)[:300]}\n{where}input: {last}"[:4000])
     return 0
 
 

@@ -35,7 +35,7 @@ def build(scenario: Scenario, settings: Any) -> tuple[Simulation, Driver]:
 
 def _tracks(sim: Simulation, s: MachineSettings) -> tuple[Simulation, Driver]:
     """The sprockets are driven instead of following the speeds of the scenario. Its blade load and pull stay."""
-    tracks = next(c for c in sim.controllers if isinstance(c, tracked_machine.TrackDrive))
+    tracks: Any = next(c for c in sim.controllers if hasattr(c, "radius"))  # of the sprockets
     rate = float(getattr(s, "speed", CHAIN_SPEED)) / tracks.radius
     drive = SideDrive(("drive_left", "drive_right"), rate, ramp=tracked_machine.RAMP, period=max(PERIOD, s.step))
     driver = MachineDriver(drive, start=tracked_machine.SETTLING)
