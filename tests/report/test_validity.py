@@ -65,3 +65,16 @@ def test_a_wheel_with_a_hundred_times_its_load_is_told(load, too_deep, tmp_path)
     deep = next(one for one in stored if one["quantity"] == "sinkage of wheels over their radius")
     assert (deep["share_beyond"] > 0.5) == too_deep
     assert "Where the laws hold" in (tmp_path / "run" / "report.html").read_text()
+
+
+YOUNG = [(5e6, False), (5e4, True)]  # [Pa] of the wheels: the scenario's, and as soft as a sponge
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("young", "too_soft"), YOUNG)
+def test_wheels_too_soft_for_the_law_of_layers_are_told(young, too_soft, tmp_path):
+    settings = {"time": 1.0, "tread.young": young}
+    outcome = grouser.run("viking-rocks", settings, out=tmp_path / "run", report=False)
+    (strain,) = (one for one in outcome.summary["validity"] if "thickness of the layers" in one["quantity"])
+    assert (strain["share_beyond"] > 0) == too_soft
+    assert strain["largest"] > 0

@@ -9,8 +9,9 @@ import numpy as np
 import warp as wp
 
 from grouser.contact import explicit
+from grouser.contact.pair_limits import pair_limits
 from grouser.kernel_module import KernelModule
-from grouser.module import Channel, Motion
+from grouser.module import Channel, Limit, Motion
 
 PATCH = 8  # numbers per element in the patch channel
 
@@ -91,6 +92,13 @@ class PairModule(KernelModule):
             if whole > 0:
                 found[k] += (load[slots] @ centre[slots] / whole) @ rotation[k].T
         return found
+
+    def channels(self) -> list[Channel]:
+        raise NotImplementedError
+
+    def limits(self) -> list[Limit]:
+        labels = next(iter(self.channels())).labels
+        return pair_limits(self.name, labels, [max(law["thickness"] for law in laws) for laws in self._laws])
 
     def _pair_channels(self, labels: tuple[str, ...]) -> list[Channel]:
         count, sums = len(self.pairs), self._sums

@@ -64,7 +64,7 @@ def _rewrite(source: Recording, part: Path) -> None:
             target.close()
         lock.trim()
     except BaseException:
-        if closing:
+        if target is not None and closing:
             ABANDONED.append(target)
         elif target is not None:
             close_without_writing(target, part)
