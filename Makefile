@@ -10,7 +10,7 @@ COMMANDS := grouser.cli, grouser.commands.figure_workers, grouser.scenarios.exom
 LOCKED := $(UV) pip install --quiet --python $(BIN)/python
 CALM := -m "not long and not batch and not browser and not nightly and not gpu and not package"
 
-.PHONY: help setup demo test test-all nightly browser lint bench gpu-test package-test docs warm lock wheel clean
+.PHONY: help setup demo fuzz test test-all nightly browser lint bench gpu-test package-test docs warm lock wheel clean
 
 help:
 	@echo "make setup     environment in $(VENV), from requirements.lock"

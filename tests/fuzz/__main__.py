@@ -123,7 +123,8 @@ def child(target: Target, seed: int, folder: Path, report: Path, told: Path) -> 
             tried()
     except BaseException as error:
         last = told.read_text(errors="replace").splitlines()[-1:] if told.exists() else []
-        report.write_text("".join(traceback.format_exception(error))[-4000:] + f"\ninput: {last}")
+        where = "".join(traceback.format_tb(error.__traceback__)[-4:])
+        report.write_text(f"{type(error).__name__}: {str(error)[:300]}\n{where}input: {last}"[:4000])
     return 0
 
 

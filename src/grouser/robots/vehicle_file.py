@@ -52,7 +52,7 @@ def _vehicle(tree: Mapping[str, Any], folder: Path) -> Vehicle:
     wheels = tree["wheels"]
     if not isinstance(wheels, list):
         raise InputError(f"wheels = {wheels!r}: allowed is a list of name, x, y, z")
-    motor = dict(tree.get("motor") or {})
+    motor = dict(_mapping(tree.get("motor") or {}, "motor"))
     if "friction" in motor:
         motor["friction"] = _made(LuGre, motor["friction"], "motor.friction")
     return Vehicle(
