@@ -14,6 +14,7 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
 PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+PAGES["SECURITY.md"] = "security.md"
 LINK = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)\s#]+)")
 
 

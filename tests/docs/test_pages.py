@@ -101,7 +101,7 @@ def folder(tmp_path, monkeypatch):
         raise NotRun("understood")
 
     computing = ("run.execute", "sweep.sweep", "bench.bench", "doctor.doctor", "validate.run_sweep",
-                 "identify._emulators", "identify.posterior", "samples.run_sweep")  # fmt: skip
+                 "identify._emulators", "identify.posterior", "samples.run_sweep", "continuation.find_run")  # fmt: skip
     showing = ("view.view", "view.foxglove", "export.export", "export.video", "export.report")
     for place in (f"commands.{name}" for name in (*computing, *showing)):
         monkeypatch.setattr(f"grouser.{place}", understood)

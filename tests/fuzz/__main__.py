@@ -40,11 +40,12 @@ def main() -> int:
     options.add_argument("--seed", type=int, default=0, help="of the first round; rounds count on from it")
     options.add_argument("--only", default="", help="targets whose names contain this")
     given = options.parse_args()
-    end, seed, found, tried = time.monotonic() + 60 * given.minutes, given.seed, 0, Counter()
+    seed, found, tried = given.seed, 0, Counter()
     chosen = [target for target in targets() if given.only in target.name]
     if not chosen:
         options.error(f"--only {given.only}: no such target")
     start_warp()
+    end = time.monotonic() + 60 * given.minutes
     while time.monotonic() < end:
         for target in chosen:
             if time.monotonic() >= end:

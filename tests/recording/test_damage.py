@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from grouser.errors import InputError
 from grouser.recording import Recording
 from grouser.recording.hdf5_recovery import Index
+from tests.recording.damaged import read_all
 from tests.recording.samples import TILE, Clock, fill, sample
 
 ROOT = Path(__file__).parents[2]
@@ -86,3 +88,16 @@ def test_a_block_larger_than_its_file_is_left_alone():
     """Damaged numbers of a chunk index must not become lists of that length."""
     index = Index(element_bytes=8, offset_bytes=8, smallest=16, direct=4, page=1)
     assert index.parts(b"EADB", 1 << 60, room=1 << 20) == []
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["finished", "killed"])
+@pytest.mark.parametrize("address", [2**63 + 5, 2**64 - 2, 2**62, 0xF000FF])
+def test_addresses_beyond_any_file(tmp_path, killed, address):
+    """In the superblock and anywhere in its first kilobyte: h5py cannot make integers of some."""
+    whole, victim = recorded(tmp_path, killed=killed).read_bytes(), tmp_path / "damaged.h5"
+    for start in (*range(12, 48, 4), *range(48, 1024, 53)):
+        victim.write_bytes(whole[:start] + address.to_bytes(8, "little") + whole[start + 8 :])
+        try:
+            read_all(victim)
+        except InputError as error:
+            assert "\n" not in str(error)

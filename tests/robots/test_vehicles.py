@@ -170,3 +170,17 @@ def test_a_vehicle_with_tyre_file_mesh_and_texture(tmp_path):
 def test_bad_input_is_refused(tmp_path, change, says):
     with pytest.raises(InputError, match=says):
         build(read_vehicle(own(tmp_path, change)))
+
+
+@pytest.mark.parametrize("part", ["motor", "battery", "looks", "chassis", "suspension"])
+@pytest.mark.parametrize("value", ["5", "[1]", "text", "true"])
+def test_a_part_that_is_no_mapping(tmp_path, part, value):
+    text = (FOLDER / "vivi.yaml").read_text()
+    head, _, rest = text.partition(f"\n{part}:")
+    kept = rest.partition("\n")[2].splitlines(keepends=True) if rest else []
+    while kept and kept[0].startswith((" ", "#")):
+        kept.pop(0)
+    file = tmp_path / "mine.yaml"
+    file.write_text(f"{head}\n{part}: {value}\n{''.join(kept)}")
+    with pytest.raises(InputError, match=rf"{part} = .*: allowed is a mapping"):
+        read_vehicle(file)

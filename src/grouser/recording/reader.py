@@ -21,7 +21,8 @@ from grouser.recording.superblock import Checked, Snapshot, is_closed
 from grouser.recording.surface import Region, Surface, surface_at
 
 MAX_NODES = 1_000_000  # default limit on the nodes of a surface
-DAMAGE = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError)  # what h5py raises on a broken file
+# What h5py raises on a broken file.
+DAMAGE = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, OverflowError)
 
 
 class Recording:
