@@ -19,9 +19,9 @@ MEGABYTE = 1 << 20
 
 @pytest.mark.skipif(not AVAILABLE, reason="the server needs Linux on x86-64")
 def test_a_process_that_gets_little_memory(tmp_path):
-    """From none to enough: a frame has 1000 numbers, and the writer keeps a thousand frames."""
+    """From too little to enough: a frame has 1000 numbers, and the writer keeps a thousand frames."""
     server, ended = Server(), []
-    for megabytes in (1, 2, 4, 6, 8, 12, 64):
+    for megabytes in (4, 6, 8, 12, 64):  # with less Python itself cannot say what is wrong
         out = tmp_path / str(megabytes)
         command = ["run", "fake-rig", "--no-report", "--set", "rows=1000", "--set", "duration=20", "--out", str(out)]
         given = {"folder": str(tmp_path), "kinds": (), "number": 0, "error": 0, "persists": False}
