@@ -257,7 +257,6 @@ def use_options(given: list[str], folder: Path) -> None:
 
 def targets() -> list[Target]:
     return [
-        *(settings_target(name) for name in NAMES),
         *(yaml_target(name) for name in READERS),
         *(terrain_target(name) for name in terrain_files()),
         *(course_target(name) for name in ("a.stl", "a.obj")),
@@ -267,4 +266,5 @@ def targets() -> list[Target]:
         Target("recording", lambda: damaged(recorded()), use_recording),
         Target("checkpoint", lambda: damaged(checkpoint()), use_checkpoint),
         Target("options", option_inputs, use_options),
+        *(settings_target(name) for name in NAMES),  # last: they take longest
     ]
