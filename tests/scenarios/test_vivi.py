@@ -8,6 +8,7 @@ import pytest
 import grouser
 from grouser.errors import InputError
 from grouser.robots.vehicle_file import vehicle
+from grouser.scenarios.settings import from_python
 from grouser.scenarios.vivi_acceleration import balance, paper_front
 from grouser.scenarios.vivi_jump import flight, landing
 
@@ -325,3 +326,9 @@ def test_a_checkpoint_of_two_vehicles_continues_bit_for_bit():
     sim.restore(saved)
     sim.step(200)
     np.testing.assert_array_equal(sim.data.qpos, end)
+
+
+def test_speeds_no_vehicle_on_tyres_has_are_refused():
+    """The course grows with the speed: at 2 km/s building it took half a minute."""
+    with pytest.raises(InputError, match="less than or equal to 100"):
+        from_python("vivi-ramp", {"speed": 2438})

@@ -47,7 +47,7 @@ class Course(OnWheels):
     """Settings of a course."""
 
     controller: str = "both"  # both (side by side), proportional, cdta, or a Python file
-    speed: Annotated[float, pydantic.Field(gt=0), Unit("m/s")] = 10.0  # wanted speed (Morrot et al.)
+    speed: Annotated[float, pydantic.Field(gt=0, le=100), Unit("m/s")] = 10.0  # wanted speed (Morrot et al.)
     gain: Annotated[float, pydantic.Field(gt=0)] = 100.0  # [1/s] (Morrot et al.: "100 Hz")
     duration: Annotated[float, pydantic.Field(gt=0), Unit("s")] = 10.0
     step: Annotated[float, pydantic.Field(gt=0, le=0.01), Unit("s")] = 1e-3  # Morrot et al.: 65 us
