@@ -152,11 +152,10 @@ def test_a_robot_that_cannot_stand_starts_where_it_was_placed_and_a_note_says_so
     ]
     assert lowest(sim, "trunk") == pytest.approx(1e-4, abs=1e-9)
     assert sim.time == 0
-    rolling = on_soil(
-        mujoco.MjSpec.from_string(ball()), "clay",
-        terrain=from_function(lambda x, y: 0.5 * x, size=(20, 20), spacing=1.0),
-    )  # fmt: skip
-    assert len(notes(rolling, "not set down: 'ball'")) == 1
+    slope = from_function(lambda x, y: 0.5 * x, size=(20, 20), spacing=1.0)
+    for ground, why in (("dry-sand", "'ball' falls over"), ("clay", "the ground has a slope of 26.6°")):
+        rolling = on_soil(mujoco.MjSpec.from_string(ball()), ground, terrain=slope)
+        assert len(notes(rolling, f"not set down: {why}")) == 1
 
 
 def test_what_is_not_placed_or_has_no_weight_is_not_set_down():
