@@ -118,13 +118,9 @@ def main() -> int:
         return 0
     expected = dict(np.load(chosen.reference)) if chosen.reference else reference()
     if not chosen.reference:
-        print(
-            "CPU, nudged",
-            {name: float(f"{value:.3g}") for name, value in differences(nudged(expected), expected).items()},
-        )
+        show("CPU, nudged", nudged(expected), expected)
     for dtype in chosen.dtype:
-        result = differences(simulate(expected, dtype, chosen.device), expected)
-        print(dtype, {name: float(f"{value:.3g}") for name, value in result.items()})
+        show(dtype, simulate(expected, dtype, chosen.device), expected)
     return 0
 
 

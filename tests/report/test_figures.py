@@ -163,8 +163,8 @@ def test_panels_are_figures_side_by_side(recording):
     [
         (
             {"kind": "pie"},
-            r"kind: 'pie'; allowed: lines, xy, bars, points, map, route, chain, loop, snapshots, scene, profiles "
-            r"\(or panels\)",
+            r"kind: 'pie'; allowed: lines, xy, bars, points, map, route, chain, loop, snapshots, scene, profiles, "
+            r"pieces \(or panels\)",
         ),
         ({"kind": "panels"}, "0 panels in 2 columns"),
         (

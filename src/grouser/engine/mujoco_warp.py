@@ -131,7 +131,7 @@ class MujocoWarp:
         pairs = len(self.m.nxn_geom_pair_filtered)
         self.m.opt.run_collision_detection = pairs > 0
         self.m.opt.warn_overflow = 0  # `world_faults` says it in words
-        self._ordered = ordered_stages(self.model, pairs)
+        self._ordered = ordered_stages(self.model, pairs, sparse=bool(self.m.qLD_updates))
         self._in_order()
         if self.contacts is None:
             self.contacts = min(CONTACTS_PER_PAIR * pairs, MOST_CONTACTS)
