@@ -166,3 +166,17 @@ def test_the_number_of_runs_is_bounded(runs, tmp_path):
                              "pressure": {"unit": "kPa", "values": [8]}}}}  # fmt: skip
     with pytest.raises(InputError, match=f"runs = {runs}: allowed are 100 to {MOST_RUNS}"):
         identify(data, out=tmp_path / "out", runs=runs)
+
+
+def test_a_prior_without_soils_is_refused_before_a_folder_is_made(tmp_path, monkeypatch):
+    """No k_phi of 1 to 2 has a pressure of the default range. Points of an emulator are drawn until enough are inside."""
+
+    def never(*_):
+        raise AssertionError("a design was begun, which would not end")
+
+    monkeypatch.setattr("grouser.commands.identify.spread", never)
+    test = {"wheel": {"radius": "85 mm", "width": "80 mm"}, "load": "58.86 N", "slip": [0.1, 0.3],
+            "pull": {"unit": "N", "values": [-0.5, 2.0]}}  # fmt: skip
+    with pytest.raises(InputError, match="priors: hardly any soil has k_phi"):
+        grouser.identify({"wheels": {"one": test}, "priors": {"k_phi": [1, 2]}}, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from grouser.campaign import SweepCounts, run_sweep
 from grouser.campaign.results import CASES, COMPLETE, SWEEP, read_json, write_json
 from grouser.campaign.run import LOCAL, executor_named
@@ -30,6 +32,7 @@ from grouser.terrain.soils import Soil
 RESULTS, SOIL, DRAWS, RUNS = "identification.json", "soil.yaml", "posterior.csv", "wheel-runs"
 MOST_RUNS = 1200  # of all wheels together
 DEFAULT_RUNS = 900
+TRIED = 100  # soils drawn before anything is written, to see that the ranges of the prior have some in common
 FIRST_SHARE = 2 / 3  # of the runs spread over the prior; the rest is placed where the first posterior is
 Progress = Callable[[str, float], None]  # what is being done, and the share of it that is done
 
@@ -94,6 +97,7 @@ def identify(
     executor_named(on, workers)  # refuses what it cannot use before anything is written
     names = tuple(constants or (CONSTANTS if measured.wheels else STRESS))
     prior = Prior.of(names, measured.start, measured.priors)
+    prior.draw(TRIED, np.random.default_rng(0))  # refuses ranges that hardly any soil is inside of
     folder = Path(out) if out is not None else Path("runs") / f"identify-{_plain(measured.title)}"
     with write_errors_as_input(folder):
         _open_folder(folder, _digest(measured, names, runs, seed), force)
