@@ -28,6 +28,15 @@ wheels:
     pull: {unit: N, values: [-0.5, 2], scatter: 0.5 N}
     sinkage: {unit: mm, values: [1, 4.5]}
 """
+ROVER = """
+rovers:
+  climb:
+    wheel: {radius: 0.15, width: 0.1}
+    wheels: 6
+    mass: 120 kg
+    slip: [0.2, 0.5]
+    slope: {unit: degree, values: [10, 15], scatter: 1 degree}
+"""
 
 
 def read(tmp_path, text):
@@ -67,9 +76,13 @@ def test_values_are_converted_to_si(tmp_path):
     ],
 )
 def test_nonsense_is_refused_in_one_line(tmp_path, old, new, said):
-    assert old in TEXT
+    refused(tmp_path, TEXT, old, new, said)
+
+
+def refused(tmp_path, text, old, new, said):
+    assert old in text
     with pytest.raises(InputError) as caught:
-        read(tmp_path, TEXT.replace(old, new, 1))
+        read(tmp_path, text.replace(old, new, 1))
     lines = str(caught.value).splitlines()
     assert len(lines) == 1, lines
     assert "data.yaml:" in lines[0]
@@ -78,24 +91,27 @@ def test_nonsense_is_refused_in_one_line(tmp_path, old, new, said):
 
 def test_a_rover_is_read_as_one_of_its_wheels(tmp_path):
     """On a slope of 10 degrees each of six wheels carries W cos(a)/6 and pulls W sin(a)/6."""
-    rover = """
-rovers:
-  climb:
-    wheel: {radius: 0.15, width: 0.1}
-    wheels: 6
-    mass: 120 kg
-    slip: [0.2, 0.5]
-    slope: {unit: degree, values: [10, 15], scatter: 1 degree}
-"""
-    wheel = read(tmp_path, TEXT + rover).wheels["climb"]
+    wheel = read(tmp_path, TEXT + ROVER).wheels["climb"]
     weight = 120 * 9.81 / 6
     assert wheel.load[0] == pytest.approx(weight * np.cos(np.radians(10)))
     assert wheel.pull.si == pytest.approx((weight * np.sin(np.radians(10)), weight * np.sin(np.radians(15))))
     assert wheel.pull.scatter.value == pytest.approx(weight * np.radians(1))
     with pytest.raises(InputError, match="a wheel has the same name"):
-        read(tmp_path, TEXT + rover.replace("climb", "smooth"))
+        read(tmp_path, TEXT + ROVER.replace("climb", "smooth"))
     with pytest.raises(InputError, match="slope has 2 values for 1 slips"):
-        read(tmp_path, TEXT + rover.replace("[0.2, 0.5]", "[0.2]"))
+        read(tmp_path, TEXT + ROVER.replace("[0.2, 0.5]", "[0.2]"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("wheels: 6", "wheels: 6\n    slip_of: tips", "rovers.climb: slip of the tips of a wheel without lugs"),
+        ("wheels: 6", "wheels: 6\n    gravity: 1.0e+9", "rovers.climb.gravity = 1000000000.0"),
+        ("wheels: 6\n    mass: 120 kg", "wheels: 1\n    mass: 1.0e+5 kg\n    gravity: 50", "carries 5e+06 N"),
+    ],
+)
+def test_a_rover_that_cannot_be_is_refused_in_one_line(tmp_path, old, new, said):
+    refused(tmp_path, TEXT + ROVER, old, new, said)
 
 
 def test_no_measurement_at_all_is_refused(tmp_path):

@@ -101,6 +101,8 @@ def test_drawn_soils_have_the_covariance(tmp_path):
         ("[[0.0004, 0.001], [0.001, 0.01]]", "[[a, b], [c, d]]", "rows of 2 numbers"),
         ("[n, ln k_phi]", "[n, ln kphi]", "did you mean 'k_phi'"),
         ("covariance:", "covarience:", "did you mean 'covariance'"),
+        ("[n, ln k_phi]", "[n, n]", "n stands there more than once"),
+        ("[n, ln k_phi]", "[k_phi, ln k_phi]", "k_phi stands there more than once"),
     ],
 )
 def test_a_wrong_uncertainty_is_refused_in_one_line(tmp_path, old, new, said):
@@ -111,6 +113,39 @@ def test_a_wrong_uncertainty_is_refused_in_one_line(tmp_path, old, new, said):
     assert len(str(caught.value).splitlines()) == 1
     assert said in str(caught.value)
     assert "soil.yaml:" in str(caught.value)
+
+
+OWN = "sand: {{like: dry-sand, {constants}uncertainty: {{constants: {scales}, covariance: {covariance}{draws}}}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("scales", "covariance", "constants", "draws", "said"),
+    [
+        ("[n]", "[[0.01]]", "", "[[1.0], [-0.5]]", "draws: row 2 has n = -0.5"),
+        ("[ln k_c]", "[[0.01]]", "", "[[3.0], [900]]", "draws: row 2 has k_c = inf"),
+        ("[ln k_c]", "[[0.01]]", "", "[[3.0], [-900]]", "draws: row 2 has k_c = 0"),
+        ("[ln cohesion]", "[[0.01]]", "cohesion: 0, ", None, "cohesion of the soil is 0"),
+        ("[ln cohesion]", "[[0.01]]", "cohesion: 0, ", "[[3.0], [3.1]]", "cohesion of the soil is 0"),
+        ("[wheel_friction]", "[[0.01]]", "", None, "the soil has no wheel_friction"),
+        ("[ln wheel_friction]", "[[0.01]]", "", None, "the soil has no wheel_friction"),
+        ("[ln k_phi]", "[[1e300]]", "", None, "hardly any draw has constants that a soil can have"),
+        ("[friction_angle_deg]", "[[1e300]]", "", None, "hardly any draw has constants that a soil can have"),
+    ],
+)
+def test_an_uncertainty_that_gives_no_soils_ends_with_one_line_and_status_2(
+    tmp_path, capsys, scales, covariance, constants, draws, said
+):
+    text = OWN.format(
+        scales=scales, covariance=covariance, constants=constants, draws=f", draws: {draws}" if draws else ""
+    )
+    (tmp_path / "soil.yaml").write_text(text, encoding="utf-8")
+    command = ["run", "plate-sinkage", "--set", f"soil.file={tmp_path / 'soil.yaml'}", "--samples", "2",
+               "--out", str(tmp_path / "out")]  # fmt: skip
+    assert status(command) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1, lines
+    assert said in lines[0]
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.long

@@ -169,7 +169,7 @@ def test_the_number_of_runs_is_bounded(runs, tmp_path):
 
 
 def test_a_prior_without_soils_is_refused_before_a_folder_is_made(tmp_path, monkeypatch):
-    """No k_phi of 1 to 2 has a pressure of the default range. Points of an emulator are drawn until enough are inside."""
+    """No k_phi of 1 to 2 has a pressure of the default range; an emulator would draw points without end."""
 
     def never(*_):
         raise AssertionError("a design was begun, which would not end")

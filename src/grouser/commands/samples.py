@@ -151,10 +151,8 @@ def _sobol(
     logarithmic = [scale.startswith(LN) for scale in uncertainty.scales]
     inputs = np.array([[math.log(one[name]) if ln else one[name]
                         for name, ln in zip(uncertainty.names, logarithmic, strict=True)] for one in kept])  # fmt: skip
-    values = [getattr(soil, name) for name in uncertainty.names]
-    mean = np.array([math.log(v) if ln else v for v, ln in zip(values, logarithmic, strict=True)])
     try:
-        found = [indices(name, uncertainty.names, inputs, column, mean, uncertainty.covariance)
+        found = [indices(name, uncertainty.names, inputs, column, uncertainty.mean(soil), uncertainty.covariance)
                  for name, column in metrics.items()]  # fmt: skip
     except InputError:  # scikit-learn is not installed: the intervals do not need it
         return ()

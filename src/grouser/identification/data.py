@@ -27,6 +27,8 @@ from grouser.terrain.checks import nearest
 from grouser.terrain.soil_file import UNITS
 from grouser.validation.measured import Number, Slip, Text, Wheel
 
+MOST_LOAD = 1e6  # [N] of one wheel
+MOST_GRAVITY = 100.0  # [m/s^2] four times that of Jupiter: more is a slip of the pen
 MOST_POINTS = 2000  # of one list; more say nothing new about six constants, and covariances grow with the square
 
 
@@ -201,12 +203,12 @@ class WheelTest(Settings):
     QUANTITIES: ClassVar[tuple[str, ...]] = ("pull", "sinkage", "torque", "side_force")
 
     wheel: Wheel
-    gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = 9.81
+    gravity: Annotated[float, pydantic.Field(gt=0, le=MOST_GRAVITY), Unit("m/s^2")] = 9.81
     slip_of: Literal["rim", "tips"] = "rim"  # the radius that slip refers to
     sinkage_of: Literal["rim", "tips"] = "rim"  # what is lowest
     slip: tuple[Slip, ...]
     predict_slip: tuple[Slip, ...] = ()  # further slips that the emulator shall reach
-    load: tuple[Annotated[float, pydantic.Field(gt=0, le=1e6), Unit("N")], ...]
+    load: tuple[Annotated[float, pydantic.Field(gt=0, le=MOST_LOAD), Unit("N")], ...]
     slip_angle_deg: tuple[Annotated[float, pydantic.Field(ge=-60, le=60), Unit("degree")], ...] = (0.0,)
     pull: Force | None = None
     sinkage: WheelSinkage | None = None
@@ -259,7 +261,7 @@ class RoverTest(Settings):
     wheel: Wheel
     wheels: Annotated[int, pydantic.Field(ge=1, le=20)]
     mass: Annotated[float, pydantic.Field(gt=0, le=1e5), Unit("kg")]
-    gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = 9.81
+    gravity: Annotated[float, pydantic.Field(gt=0, le=MOST_GRAVITY), Unit("m/s^2")] = 9.81
     slip_of: Literal["rim", "tips"] = "rim"
     slip: tuple[Slip, ...]
     slope: Slopes
@@ -270,11 +272,20 @@ class RoverTest(Settings):
             raise ValueError(
                 f"slope has {len(self.slope.values)} values for {len(self.slip)} slips: allowed is one each"
             )
+        if self.wheel.lugs is None and self.slip_of == "tips":
+            raise ValueError("slip of the tips of a wheel without lugs")
+        if self.share > MOST_LOAD:
+            raise ValueError(f"a wheel carries {self.share:g} N: allowed are {MOST_LOAD:g} N at most")
         return self
+
+    @property
+    def share(self) -> float:
+        """Weight that one wheel carries on level ground [N]."""
+        return self.mass * self.gravity / self.wheels
 
     def as_wheel(self) -> WheelTest:
         """One of its wheels, as a test of a wheel."""
-        share = self.mass * self.gravity / self.wheels
+        share = self.share
         slopes = [math.radians(slope) for slope in self.slope.si]
         scatter = self.slope.scatter
         if scatter is not None and scatter.value is not None:

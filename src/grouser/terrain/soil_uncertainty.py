@@ -42,7 +42,7 @@ class SoilUncertainty:
     def constants(self, row: np.ndarray) -> dict[str, float]:
         """Constants by name, of one row in the scales."""
         return {
-            name: math.exp(x) if scale.startswith(LN) else float(x)
+            name: _exponential(x) if scale.startswith(LN) else float(x)
             for scale, name, x in zip(self.scales, self.names, row, strict=True)
         }
 
@@ -51,21 +51,59 @@ class SoilUncertainty:
 
         Rows are taken at equal distances, so that neighbours in a chain do not come together.
         """
+        mean = self.mean(soil)  # refuses constants that the soil has no value of
         if len(self.rows) >= count:
             chosen = np.linspace(0, len(self.rows) - 1, count).round().astype(int)
-            return [self.constants(self.rows[k]) for k in chosen]
-        values = [getattr(soil, name) for name in self.names]
-        mean = [math.log(v) if s.startswith(LN) else v for s, v in zip(self.scales, values, strict=True)]
+            return [self._checked(int(k), soil) for k in chosen]
         rng = np.random.default_rng(seed)
         found: list[dict[str, float]] = []
         for _ in range(MOST_ROUNDS):
             for row in rng.multivariate_normal(mean, self.covariance, count, method="eigh"):
                 constants = self.constants(row)
-                if all(_in_range(name, value) for name, value in constants.items()):
+                if self._outside(constants) is None:
                     found.append(constants)
             if len(found) >= count:
                 return found[:count]
         raise InputError(f"soil {soil.name!r}: uncertainty: hardly any draw has constants that a soil can have")
+
+    def mean(self, soil: Soil) -> np.ndarray:
+        """Constants of the soil (constant,) in the scales. Raises InputError for one that has no place there."""
+        found = []
+        for scale, name in zip(self.scales, self.names, strict=True):
+            value, what = getattr(soil, name), f"soil {soil.name!r}: uncertainty: {scale}"
+            if value is None:
+                raise InputError(f"{what}: the soil has no {name}: allowed are constants that it has")
+            if scale.startswith(LN) and value <= 0:
+                raise InputError(
+                    f"{what}: {name} of the soil is {value:g}: allowed is one above 0, or a scale without ln"
+                )
+            found.append(math.log(value) if scale.startswith(LN) else value)
+        return np.array(found)
+
+    def _checked(self, row: int, soil: Soil) -> dict[str, float]:
+        """Constants of a row of the file."""
+        constants = self.constants(self.rows[row])
+        name = self._outside(constants)
+        if name is not None:
+            raise InputError(
+                f"soil {soil.name!r}: uncertainty: draws: row {row + 1} has {name} = {constants[name]:g}: "
+                "allowed is what a soil can have"
+            )
+        return constants
+
+    def _outside(self, constants: Mapping[str, float]) -> str | None:
+        """Name of the first constant that no soil has; that of a logarithm is above 0."""
+        for scale, name in zip(self.scales, self.names, strict=True):
+            if not _in_range(name, constants[name]) or (scale.startswith(LN) and constants[name] <= 0):
+                return name
+        return None
+
+
+def _exponential(x: float) -> float:
+    try:
+        return math.exp(x)
+    except OverflowError:  # a huge variance: no soil has such a constant
+        return math.inf
 
 
 def _in_range(name: str, value: float) -> bool:
@@ -87,6 +125,10 @@ def parsed(given: Any, what: str) -> SoilUncertainty:
         raise InputError(f"{what}: constants = {checks.shown(scales)}: allowed is a list such as [n, ln k_c]")
     for scale in scales:
         checks.choice(str(scale).removeprefix(LN), f"{what}: constant", RANGES)
+    names = [str(scale).removeprefix(LN) for scale in scales]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"{what}: constants: {twice} stands there more than once: allowed is once")
     size = len(scales)
     covariance = _table(given.get("covariance"), f"{what}: covariance", size)
     if len(covariance) != size or not np.allclose(covariance, covariance.T, rtol=1e-6, atol=1e-12):
