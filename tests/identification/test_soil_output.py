@@ -8,7 +8,12 @@ import pytest
 from grouser.cli import status
 from grouser.commands.samples import chosen_from_file
 from grouser.errors import InputError
+from grouser.identification.constants import STRESS, Prior
+from grouser.identification.likelihood import Likelihood
+from grouser.identification.posterior import Posterior
+from grouser.identification.sampling import Draws
 from grouser.identification.sensitivity import sobol
+from grouser.identification.soil_output import write_soil
 from grouser.scenarios.registry import scenarios
 from grouser.scenarios.settings import from_python
 from grouser.terrain.soil_file import read_soils
@@ -60,6 +65,16 @@ def test_every_scenario_on_soil_takes_a_soil_file(tmp_path):
             assert chosen_from_file(settings)[0] == field, "--samples finds it"
             taken.append(name)
     assert {"blade", "bulldozer-ditch", "exomars-drawbar", "multi-pass", "robot", "rover-course"} < set(taken)
+
+
+@pytest.mark.parametrize("title", ["2024", "1e3", "no", "null", "-", "2024-11-18"])
+def test_a_title_that_yaml_takes_for_something_else_is_a_name(tmp_path, title):
+    prior = Prior.of(STRESS, soil("dry-sand"))
+    draws = Draws(prior.draw(300, np.random.default_rng(0)), 300.0, 1.0)
+    file = write_soil(Posterior(prior, Likelihood(()), draws), title, tmp_path / "soil.yaml")
+    chosen = from_python("plate-sinkage", {"soil": {"file": file}}).settings.soil.resolve()
+    assert chosen.name == title
+    assert load_uncertainty(file, title).names == STRESS
 
 
 def test_files_agree(folder):

@@ -25,7 +25,7 @@ def write_soil(posterior: Posterior, name: str, file: Path) -> Path:
     # A chain keeps walkers side by side: shuffled, any few rows of the file are a fair sample.
     rows = np.random.default_rng(0).permutation(posterior.scaled)[chosen]
     lines = ["# Identified by `grouser identify`. The constants are means, of logarithms where `uncertainty` says ln.",
-             f"{name}:"]  # fmt: skip
+             f'"{name}":']  # fmt: skip
     for field in RANGES:
         value = getattr(soil, field)
         if value is not None:
