@@ -70,6 +70,11 @@ def test_values_are_converted_to_si(tmp_path):
         ("values: [0, 8, 17]", "values: [0, 0, 0]", "at least one point with sinkage and pressure above 0"),
         ("slip: [0.1, 0.3]", "slip: [0.1, 30]", "wheels.smooth.slip.1 = 30"),
         ("values: [1, 4.5]", "values: [1]", "sinkage has 1 values for 2 slips"),
+        (
+            "slip: [0.1, 0.3]",
+            "slip: [0.1, 0.3]\n    side_force: {unit: N, values: [0.1, -0.1]}",
+            "side_force without a slip",
+        ),
         ("n: [0.5, 1.3]", "n: [1.3, 0.5]", "priors.n = [1.3, 0.5]: allowed are two ends, the lower one first"),
         ("n: [0.5, 1.3]", "nn: [0.5, 1.3]", "priors.nn: not known"),
         ("cohesion: [0.1 kPa, 2 kPa]", "k_phi: [1 kPa, 2 kPa]", "plain SI numbers"),
@@ -100,6 +105,12 @@ def test_a_rover_is_read_as_one_of_its_wheels(tmp_path):
         read(tmp_path, TEXT + ROVER.replace("climb", "smooth"))
     with pytest.raises(InputError, match="slope has 2 values for 1 slips"):
         read(tmp_path, TEXT + ROVER.replace("[0.2, 0.5]", "[0.2]"))
+
+
+def test_a_side_force_is_read_where_some_run_has_a_slip_angle(tmp_path):
+    new = "slip: [0.1, 0.3]\n    slip_angle_deg: [0, 10]\n    side_force: {unit: N, values: [0, 12]}"
+    wheel = read(tmp_path, TEXT.replace("slip: [0.1, 0.3]", new)).wheels["smooth"]
+    assert wheel.side_force.si == (0, 12)
 
 
 @pytest.mark.parametrize(

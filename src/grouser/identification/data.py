@@ -235,6 +235,10 @@ class WheelTest(Settings):
                 raise ValueError(f"{name} has {len(series.values)} values for {count} slips: allowed is one each")
         if self.wheel.lugs is None and "tips" in (self.slip_of, self.sinkage_of):
             raise ValueError("slip or sinkage of the tips of a wheel without lugs")
+        if self.side_force is not None and not any(self.slip_angle_deg):
+            raise ValueError(
+                "side_force without a slip angle: allowed is slip_angle_deg other than 0, or no side_force"
+            )
         return self
 
     @property
