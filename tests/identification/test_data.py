@@ -63,6 +63,19 @@ def test_values_are_converted_to_si(tmp_path):
         ("unit: kPa", "unit: kg", "is no unit of this quantity: allowed is Pa"),
         ("scatter: 5 %", "scatter: 5", "plates.wide.scatter = 5: allowed is a share such as '5 %'"),
         ("scatter: 5 %", "scatter: 5 mm", "allowed is a share"),
+        (
+            "scatter: 5 %",
+            "scatter: 101 %",
+            "plates.wide.scatter = '101 %': allowed is a share such as '5 %', up to 100 %",
+        ),
+        ("values: [-0.5, 2]", "values: [-0.5, 295]", "pull 295 N: allowed is at most the load times 5, 294.3 N"),
+        ("values: [-0.5, 2]", "values: [-295, 2]", "pull -295 N"),
+        (
+            "values: [1, 4.5]",
+            "values: [1, 171]",
+            "sinkage 0.171 m: allowed is at most the diameter of the wheel, 0.17 m",
+        ),
+        ("pull: {unit: N, values: [-0.5, 2], scatter: 0.5 N}", "torque: {unit: N m, values: [1, 26]}", "torque 26 N m"),
         ("scatter: 5 %", "scatter: -5 %", "above 0"),
         ("width: 10 cm", "width: 10", "plates.wide.width = 10"),
         ("scatter: 5 %", "scater: 5 %", "did you mean 'scatter'"),
@@ -123,6 +136,17 @@ def test_a_side_force_is_read_where_some_run_has_a_slip_angle(tmp_path):
 )
 def test_a_rover_that_cannot_be_is_refused_in_one_line(tmp_path, old, new, said):
     refused(tmp_path, TEXT + ROVER, old, new, said)
+
+
+@pytest.mark.parametrize("unit", ["percent", "%"])
+def test_a_slope_in_percent_is_the_rise_over_the_run(tmp_path, unit):
+    """A slope of 100 % is one of 45 degrees, not of 57 as 1 rad is; one of 20 % has a tangent of 0.2."""
+    text = ROVER.replace("unit: degree, values: [10, 15]", f"unit: '{unit}', values: [100, 20]")
+    wheel = read(tmp_path, TEXT + text).wheels["climb"]
+    pull_over_load = np.array(wheel.pull.si) / wheel.load
+    assert pull_over_load == pytest.approx([1.0, 0.2])
+    radians = ROVER.replace("unit: degree, values: [10, 15]", "unit: rad, values: [0.2, 0.1]")
+    assert np.array(read(tmp_path, TEXT + radians).wheels["climb"].pull.si)[0] == pytest.approx(196.2 * np.sin(0.2))
 
 
 def test_no_measurement_at_all_is_refused(tmp_path):

@@ -160,12 +160,22 @@ def results(folder: Path) -> dict[str, str]:
     return {name: (folder / name).read_text(encoding="utf-8") for name in names}
 
 
+PLATE = {"plates": {"a": {"width": 0.1, "sinkage": {"unit": "mm", "values": [10]},
+                          "pressure": {"unit": "kPa", "values": [8]}}}}  # fmt: skip
+
+
+def test_a_constant_that_is_named_twice_is_refused(tmp_path, capsys):
+    (tmp_path / "data.yaml").write_text(json.dumps(PLATE), encoding="utf-8")
+    command = ["identify", str(tmp_path / "data.yaml"), "--constants", "n,n", "--out", str(tmp_path / "out")]
+    assert status(command) == 2
+    assert capsys.readouterr().err.splitlines()[-1].endswith("constants = n,n: allowed is each of them once")
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("runs", [10, MOST_RUNS + 1])
 def test_the_number_of_runs_is_bounded(runs, tmp_path):
-    data = {"plates": {"a": {"width": 0.1, "sinkage": {"unit": "mm", "values": [10]},
-                             "pressure": {"unit": "kPa", "values": [8]}}}}  # fmt: skip
     with pytest.raises(InputError, match=f"runs = {runs}: allowed are 100 to {MOST_RUNS}"):
-        identify(data, out=tmp_path / "out", runs=runs)
+        identify(PLATE, out=tmp_path / "out", runs=runs)
 
 
 def test_a_prior_without_soils_is_refused_before_a_folder_is_made(tmp_path, monkeypatch):

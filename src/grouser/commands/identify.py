@@ -94,6 +94,8 @@ def identify(
         raise InputError(f"runs = {runs}: allowed are 100 to {MOST_RUNS}")
     for name in constants or ():
         choice(name, "constant", CONSTANTS)
+    if len(set(constants or ())) < len(constants or ()):
+        raise InputError(f"constants = {','.join(constants or ())}: allowed is each of them once")
     executor_named(on, workers)  # refuses what it cannot use before anything is written
     names = tuple(constants or (CONSTANTS if measured.wheels else STRESS))
     prior = Prior.of(names, measured.start, measured.priors)

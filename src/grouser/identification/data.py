@@ -29,6 +29,7 @@ from grouser.validation.measured import Number, Slip, Text, Wheel
 
 MOST_LOAD = 1e6  # [N] of one wheel
 MOST_GRAVITY = 100.0  # [m/s^2] four times that of Jupiter: more is a slip of the pen
+MOST_FORCE = 5.0  # of a wheel over its load, and torque over load times radius; measured ones are below 1 (assumed)
 MOST_POINTS = 2000  # of one list; more say nothing new about six constants, and covariances grow with the square
 
 
@@ -43,14 +44,14 @@ def _scatter(given: Any, unit: str) -> Any:
     """Read a text such as "5 %" or "0.5 N"."""
     if given is None or isinstance(given, Scatter):
         return given
-    allowed = f"allowed is a share such as '5 %' or a text with a unit such as '0.5 {unit}', above 0"
+    allowed = f"allowed is a share such as '5 %', up to 100 %, or a text with a unit such as '0.5 {unit}', above 0"
     if isinstance(given, str):
         share = "%" in given  # a degree has no dimension either, so that the dimension does not tell
         try:
             number = units.in_unit(given, "" if share else unit)
         except ValueError:
             number = 0.0
-        if number > 0:
+        if 0 < number <= (1 if share else math.inf):
             return Scatter(share=number) if share else Scatter(value=number)
     raise PydanticCustomError("scatter", "{text}", {"text": allowed})
 
@@ -239,7 +240,23 @@ class WheelTest(Settings):
             raise ValueError(
                 "side_force without a slip angle: allowed is slip_angle_deg other than 0, or no side_force"
             )
+        self._check_sizes()
         return self
+
+    def _check_sizes(self) -> None:
+        """Refuse values that no wheel under this load has: mostly a wrong unit."""
+        radius = self.wheel.radius + self.wheel.lug_height
+        loads = self.load if len(self.load) > 1 else self.load * len(self.slip)
+        for name, series in self.quantities.items():
+            unit = series.si_unit
+            for value, load in zip(series.si, loads, strict=True):
+                force = MOST_FORCE * load, f"load times {MOST_FORCE:g}"
+                limits = {"sinkage": (2 * radius, "diameter of the wheel"),
+                          "torque": (force[0] * radius, f"{force[1]} and the radius")}  # fmt: skip
+                most, of = limits.get(name, force)
+                if abs(value) > most:
+                    raise ValueError(f"{name} {value:g} {unit}: allowed is at most the {of}, {most:g} {unit}; "
+                                     f"is the unit {series.unit!r} right?")  # fmt: skip
 
     @property
     def quantities(self) -> dict[str, Measured]:
@@ -248,11 +265,18 @@ class WheelTest(Settings):
 
 
 class Slopes(Measured):
-    """Slopes that a rover climbs."""
+    """Slopes that a rover climbs: angles, or the rise over the run, in % for example."""
 
     si_unit: ClassVar[str] = "degree"
     smallest: ClassVar[float] = -45.0
     largest: ClassVar[float] = 45.0
+
+    @property
+    def si(self) -> tuple[float, ...]:
+        if not units.is_ratio(self.unit):
+            return super().si
+        scale = units.in_unit(f"1 {self.unit}", "")
+        return tuple(math.degrees(math.atan(scale * value)) for value in self.values)
 
 
 class RoverTest(Settings):

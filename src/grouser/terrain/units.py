@@ -30,3 +30,11 @@ def in_unit(text: str, unit: str) -> float:
         raise ValueError("has another dimension") from None
     except Exception:  # pint raises many unrelated types for a unit it cannot read
         raise ValueError("is not a quantity") from None
+
+
+def is_ratio(unit: str) -> bool:
+    """Whether a unit that can be read is a ratio such as %. An angle has no dimension either, but is in radians."""
+    import pint
+
+    registry = pint.get_application_registry()
+    return registry.Quantity(1.0, unit.replace("·", "*")).to_root_units().units == registry.Unit("dimensionless")
