@@ -107,6 +107,40 @@ def test_an_unknown_scatter_is_found():
     assert high / low < 2
 
 
+def few(data, points):
+    """Some points of each test, evenly spaced, and no scatter."""
+    found = {}
+    for name, test in data.items():
+        chosen = np.linspace(0, len(test["sinkage"]["values"]) - 1, points).round().astype(int)
+        lists = {
+            key: test[key] | {"values": [test[key]["values"][k] for k in chosen]} for key in ("sinkage", "pressure")
+        }
+        found[name] = {"width": test["width"], **lists}
+    return found
+
+
+@pytest.mark.parametrize("seed", [4, 6])
+def test_few_points_without_a_scatter_do_not_tell_whether_the_law_follows(seed):
+    """Four points of each plate of a law with a limit: an estimated scatter hides it. 20 points show it."""
+    data, prior = plates(soil("dry-sand"), np.random.default_rng(seed), saturating), Prior.of(PLATE, soil("dry-sand"))
+    check = posterior(prior, Likelihood(curves(plates=few(data, 4))), effective=400).checks[0]
+    assert not check.deviates
+    assert check.undecided
+    assert check.words.startswith("these data do not tell whether the law follows (deviation 0.00")
+    assert f"times the estimated scatter of {100 * check.scatter:.0f} %)" in check.words
+    whole = posterior(prior, Likelihood(curves(plates=few(data, 20))), effective=400).checks[0]
+    assert whole.deviates
+    assert not whole.undecided
+
+
+def test_many_points_of_the_right_law_tell_that_it_follows():
+    data, prior = plates(soil("dry-sand"), np.random.default_rng(4)), Prior.of(PLATE, soil("dry-sand"))
+    stated = posterior(prior, Likelihood(curves(plates=data)), effective=400).checks[0]
+    assert stated.words == "the law follows these data within their scatter"
+    estimated = posterior(prior, Likelihood(curves(plates=few(data, 20))), effective=400).checks[0]
+    assert estimated.words == "the law follows these data within their estimated scatter of 5 %"
+
+
 def test_default_priors_hold_all_built_in_soils():
     prior = Prior.of(STRESS, soil("dry-sand"))
     for name, one in builtin_soils().items():

@@ -29,7 +29,7 @@ from grouser.validation.measured import Number, Slip, Text, Wheel
 
 MOST_LOAD = 1e6  # [N] of one wheel
 MOST_GRAVITY = 100.0  # [m/s^2] four times that of Jupiter: more is a slip of the pen
-MOST_FORCE = 5.0  # of a wheel over its load, and torque over load times radius; measured ones are below 1 (assumed)
+MOST_FORCE = 5.0  # of a wheel over its load, and torque over load times radius; measured ones reach 1 (assumed)
 MOST_POINTS = 2000  # of one list; more say nothing new about six constants, and covariances grow with the square
 
 

@@ -56,8 +56,7 @@ def write_page(
         "residuals": figures.draw_residuals(found, folder / "figures" / "residuals.png"),
     }
     checks = found.checks
-    badges = [Badge("bad" if one.cannot_follow else "warn" if one.deviates else "good", f"{one.group}: {_short(one)}")
-              for one in checks]  # fmt: skip
+    badges = [Badge(_level(one), f"{one.group}: {_short(one)}") for one in checks]
     text = render(
         "identify.html",
         title=title,
@@ -75,7 +74,13 @@ def write_page(
 
 
 def _short(check: Check) -> str:
+    if check.undecided:
+        return "not told"
     return "cannot follow" if check.cannot_follow else "deviates" if check.deviates else "follows"
+
+
+def _level(check: Check) -> str:
+    return "bad" if check.cannot_follow else "warn" if check.deviates or check.undecided else "good"
 
 
 def _facts(found: Posterior, emulators: Mapping[str, Emulator]) -> dict[str, str]:
@@ -143,7 +148,8 @@ def described(
         "checks": {
             one.group: {
                 "points": one.points, "deviation_over_scatter": list(one.deviation), "relative": one.relative,
-                "p": one.p, "deviates": one.deviates, "cannot_follow": one.cannot_follow, "words": one.words,
+                "p": one.p, "deviates": one.deviates, "cannot_follow": one.cannot_follow,
+                "undecided": one.undecided, "estimated_scatter": one.scatter, "words": one.words,
             }
             for one in found.checks
         },

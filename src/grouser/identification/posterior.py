@@ -17,6 +17,9 @@ INTERVAL = (0.05, 0.95)  # quantiles of the 90 % intervals
 UNDETERMINED, WEAK = 0.75, 0.4  # width of the posterior over that of the prior, above which a constant is called so
 SURE = 0.5  # the law deviates if d is above this with a probability of 95 %
 SMALLEST_P = 0.001  # ... or if scatter alone would miss the data as far as this in fewer cases
+# The law follows if d is below this with a probability of 95 %: up to it scatter is the larger part of what a value is
+# off by, above it the deviation of the law would be (assumed).
+FOLLOWS = 1.0
 CANNOT_FOLLOW = 5.0  # median of d above which the law does not follow the data at all
 CHECKED = 400  # draws of the predictive check
 PRIOR_DRAWS = 20_000
@@ -54,6 +57,7 @@ class Check:
     deviation: tuple[float, float, float]  # d, systematic deviation over scatter: 5 %, median, 95 %
     relative: float  # median of the systematic deviation over the size of the values
     p: float | None  # share of repetitions with scatter alone that would be as far off; None if no scatter was given
+    scatter: float | None = None  # over the size of the values, mean, where it was not given but estimated
 
     @property
     def deviates(self) -> bool:
@@ -64,14 +68,24 @@ class Check:
         return self.deviates and self.deviation[1] > CANNOT_FOLLOW
 
     @property
+    def undecided(self) -> bool:
+        """Neither is a deviation sure, nor that it is small: few points, or a scatter that may hide it."""
+        return not self.deviates and self.deviation[2] > FOLLOWS
+
+    @property
     def words(self) -> str:
         """The result in a sentence."""
-        size = f"{self.deviation[1]:.2g} times the scatter ({_percent(self.relative)} of the values)"
+        scatter = "scatter" if self.scatter is None else f"estimated scatter of {_percent(self.scatter)}"
+        low, median, high = self.deviation
+        size = f"{median:.2g} times the {scatter} ({_percent(self.relative)} of the values)"
         if self.cannot_follow:
             return f"the law cannot follow these data: it is off by {size}; do not trust constants from them"
         if self.deviates:
             return f"the law deviates from these data by {size}; the intervals are wider for it"
-        return "the law follows these data within their scatter"
+        if self.undecided:
+            span = f"deviation {low:.2g} to {high:.2g} times the {scatter}"
+            return f"these data do not tell whether the law follows ({span})"
+        return f"the law follows these data within their {scatter}"
 
 
 @dataclass(frozen=True)
@@ -141,17 +155,18 @@ class Posterior:
         curves = [curve for curve in self.likelihood.curves if curve.group == group]
         some = self._some(CHECKED)
         values, hyper = self.prior.values(self.q[some]), self.hyper[some]
-        squares, points, sizes = np.zeros(len(some)), 0, []
+        squares, points = np.zeros(len(some)), 0
         for curve in curves:
             error = 0.0 if curve.error is None else curve.error(values) / curve.sigma
             squares += np.sum(curve.residuals(curve.predict(values)) ** 2 / (1 + error**2), axis=1)
             points += len(curve.y)
-            sizes.append(np.median(_relative(curve) * self.likelihood.scatter(hyper, curve).mean()))
-        known = all(curve.known for curve in curves)
+        sizes = [_relative(curve) * float(self.likelihood.scatter(hyper, curve).mean()) for curve in curves]
+        estimated = [size for size, curve in zip(sizes, curves, strict=True) if not curve.known]
         d = self.likelihood.deviation(self.hyper, group)
         low, median, high = (float(one) for one in np.quantile(d, [0.05, 0.5, 0.95]))
-        p = float(np.mean(chi2.sf(squares, points))) if known else None
-        return Check(group, points, (low, median, high), median * float(np.mean(sizes)), p)
+        p = float(np.mean(chi2.sf(squares, points))) if not estimated else None
+        scatter = float(np.mean(estimated)) if estimated else None
+        return Check(group, points, (low, median, high), median * float(np.mean(sizes)), p, scatter)
 
     def held_back(self, fitted: Curve, curve: Curve, quantiles: tuple[float, ...] = (0.05, 0.5, 0.95)) -> np.ndarray:
         """Quantiles (quantile, point) of measurements that were not fitted, on the curve of `fitted` ones.
