@@ -234,11 +234,6 @@ def choose_terrain(mask: array[int], numbers: array[int], count: int, terrain_ou
         terrain_out[world] = numbers[world]
 
 
-def steps_at_once(worlds: int) -> int:
-    """Steps that tiles are kept free for: threads over worlds meet after so many; more worlds take more memory."""
-    return 2 if worlds == 1 else 4 if worlds <= FEW_WORLDS else 1
-
-
 class Ground:
     """Owns the deformable grid. Soil and track modules hold views of its arrays."""
 
@@ -377,7 +372,7 @@ class Ground:
         """
         if self.fixed:
             return False
-        steps = steps_at_once(self.worlds)
+        steps = 2 if self.worlds == 1 else 4 if self.worlds <= FEW_WORLDS else 1  # more worlds take more memory
         wanted = min(self._most_used() + steps * (spare + self.reserved), self._tiles)
         if wanted <= self._capacity:
             return False
