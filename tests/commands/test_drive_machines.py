@@ -101,7 +101,7 @@ def test_a_steered_vehicle_steers():
     assert driven.heading > 0.05
 
 
-@pytest.mark.parametrize("name", ["bulldozer-turn", "bulldozer-drawbar", "bulldozer-ditch"])
+@pytest.mark.parametrize("name", ["bulldozer-turn", "bulldozer-drawbar", "bulldozer-ditch", "bulldozer-doze"])
 def test_tracks_turn_by_their_sprockets(name):
     driven = Driven(name)
     x, heading = driven.sim.data.body(driven.body).xpos[0], driven.heading
