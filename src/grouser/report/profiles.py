@@ -16,6 +16,9 @@ from grouser.report.style import COLOURS, FAINT, INK
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+STRETCHES = (1, 2, 5, 10)  # factors by which heights may be stretched
+FLATTEST = 0.5  # height of the axes over their width
+
 
 def draw_profiles(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -> None:
     """Draw heights over x at y = `across` [m] (default 0) at `times` [s]. Times after the end of the run are left out.
@@ -40,7 +43,18 @@ def draw_profiles(axes: Axes, recording: Recording, figure: Mapping[str, Any]) -
             axes.fill(*ring.T, facecolor=COLOURS[place % len(COLOURS)], edgecolor=INK, linewidth=0.5, alpha=0.5)
     if x is not None and z is not None:
         axes.plot(x, z, color=FAINT, linewidth=0.8, linestyle=(0, (4, 2)), label="before")
-    axes.set_aspect("equal", adjustable="datalim")
+    stretch = height_stretch(axes)
+    axes.set_aspect(stretch, adjustable="datalim")
     axes.set_xlabel(figure.get("xlabel", "x [m]"))
-    axes.set_ylabel(figure.get("ylabel", "z [m]"))
+    axes.set_ylabel(figure.get("ylabel", "z [m]") + (f", {stretch} times as high as to scale" if stretch > 1 else ""))
     draw_legend(axes)
+
+
+def height_stretch(axes: Axes) -> int:
+    """How many times as high as to scale heights are drawn: the largest choice with which all fit into the axes.
+
+    A section of 20 m through a pile of 1 m, drawn to scale, is a line.
+    """
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    room = FLATTEST * (right - left) / max(high - low, 1e-12)
+    return max(factor for factor in STRETCHES if factor <= max(room, 1.0))
