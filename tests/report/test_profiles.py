@@ -30,7 +30,9 @@ def test_a_profile_is_the_row_of_nodes_nearest_to_the_section(recording):
         assert np.array_equal(before.get_ydata(), first[row])
 
 
-@pytest.mark.parametrize(("length", "height", "stretch"), [(20.0, 1.0, 10), (20.0, 2.0, 5), (20.0, 4.0, 2), (2.0, 2.0, 1)])
+@pytest.mark.parametrize(
+    ("length", "height", "stretch"), [(20.0, 1.0, 10), (20.0, 2.0, 5), (20.0, 4.0, 2), (2.0, 2.0, 1)]
+)
 def test_long_flat_sections_are_drawn_higher_than_to_scale(length, height, stretch):
     axes = Figure().add_subplot()
     axes.set_xlim(0.0, length)
