@@ -4,14 +4,33 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from grouser.errors import InputError
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}  # the next file would fail too
-REFUSED = FULL | {errno.EACCES, errno.EPERM}  # errors that the user can fix
+REFUSED = FULL | {errno.EACCES, errno.EPERM, errno.ENAMETOOLONG}  # errors that the user can fix
+
+
+def is_file(path: str | Path) -> bool:
+    """Whether there is such a file. A name that is too long is that of none; `Path.is_file` would raise an error."""
+    return _is(Path.is_file, path)
+
+
+def is_there(path: str | Path) -> bool:
+    """Whether there is such a file or folder."""
+    return _is(Path.exists, path)
+
+
+def _is(asked: Callable[[Path], bool], path: str | Path) -> bool:
+    try:
+        return asked(Path(path))
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return False
+        raise
 
 
 @contextmanager

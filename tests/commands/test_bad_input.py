@@ -309,3 +309,28 @@ def test_of_many_mistakes_the_first_are_told(tmp_path, capsys, head, entry):
     assert "k0" in lines[0]
     assert len(lines) == MOST_LINES + 1
     assert lines[-1] == f"error: {LEFT_OUT}"
+
+
+LONG = "x" * 3000  # more than a file system allows in a name
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", LONG], ["run", f"{LONG}.yaml"], ["run", "single-wheel", "--out", LONG],
+        ["run", "single-wheel", "--set", f"soil.file={LONG}"], ["run", "vivi-ramp", "--set", f"vehicle={LONG}"],
+        ["run", "rover-course", "--set", f"terrain={LONG}.tif"], ["run", "--robot", LONG, "--bodies", "a"],
+        ["run", "--continue", LONG], ["report", LONG], ["view", LONG], ["export", LONG], ["repair", LONG],
+        ["sweep", LONG], ["identify", LONG],
+    ],
+    ids=lambda arguments: " ".join(arguments).replace(LONG, "LONG"),
+)  # fmt: skip
+def test_names_longer_than_any_file(tmp_path, monkeypatch, capsys, arguments):
+    monkeypatch.chdir(tmp_path)
+    error_line(arguments, capsys)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_vehicle_with_a_name_longer_than_any_file():
+    with pytest.raises(InputError, match="is not known"):
+        grouser.run("vivi-jump", vehicle=LONG)

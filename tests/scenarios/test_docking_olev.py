@@ -155,7 +155,7 @@ def test_orbit_can_be_switched_on():
     sim = build(from_python("docking-olev", {"orbit": True}).settings)  # type: ignore[arg-type]
     sim.step(50)
     assert np.abs(sim.modules[-1].impulse).max() > 0  # type: ignore[attr-defined]
-    assert registry.scenario("docking-olev").rate > 0
+    assert registry.scenario("docking-olev").rate == 20.0
 
 
 def test_envelope_is_a_sweep_of_stated_size():

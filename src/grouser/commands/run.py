@@ -16,6 +16,7 @@ from grouser.commands.continuation import PERIOD, Checkpoints, Continuation, for
 from grouser.commands.folder import FIGURES, RECORDING, check_output_folder, lock_folder, remove_old_results
 from grouser.errors import GrouserError, InputError, RunEnded, RunStopped, is_out_of_memory, out_of_memory
 from grouser.module import HasLimits
+from grouser.scenarios.scenario import LONG, LONG_RATE, LONG_TILE_RATE
 from grouser.scenarios.settings import Experiment, from_python
 
 if TYPE_CHECKING:
@@ -116,13 +117,15 @@ def execute(
     `checkpoints` [s]: wall time between two checkpoints; None for none. `continues`: the run in `out` to go on with.
     """
     scenario, settings = experiment.scenario, experiment.settings
-    rate = scenario.rate if rate is None else rate
+    rate = scenario.frame_rate(experiment.duration) if rate is None else rate
     if not rate > 0:
         raise InputError(f"rate = {rate}: allowed is a number of frames per second above 0")
     force = force or continues is not None
     if out is not None:
         check_output_folder(Path(out), force)
     sim = scenario.build(settings)
+    if experiment.duration > LONG and rate <= LONG_RATE:
+        sim.tile_rate = min(sim.tile_rate, LONG_TILE_RATE)
     _check_duration(experiment.duration, sim.step_size, rate)
     header = _header(experiment, sim, rate)
     if continues is not None:

@@ -117,7 +117,7 @@ def _sweep(experiment: Experiment, field: str, soil: Soil, drawn: list[dict[str,
         cases.append(Case(f"{k:04d}", scenario.name, changed, parameters, case_seed(0, k)))
     parameters = tuple(Parameter(f"{field}.{name}", "1") for name in drawn[0])
     return Sweep(f"{scenario.name} in {len(drawn)} soils", scenario.name, "posterior", 0, parameters, tuple(cases), (),
-                 False, scenario.rate)  # fmt: skip
+                 False, scenario.frame_rate(experiment.duration))  # fmt: skip
 
 
 def _metrics(results: list[Mapping[str, Any]]) -> dict[str, tuple[str, np.ndarray]]:

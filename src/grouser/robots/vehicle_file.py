@@ -11,6 +11,7 @@ from grouser.contact.tyre import Suspension, Tyre
 from grouser.contact.tyre.tir import read_tir
 from grouser.drive import Battery, LuGre, Motor
 from grouser.errors import InputError
+from grouser.files import is_file
 from grouser.robots.vehicle import Chassis, Looks, Vehicle, WheelMount
 from grouser.terrain import checks
 from grouser.terrain.yaml_file import read_yaml
@@ -28,7 +29,7 @@ def vehicle(name: str | Path) -> Vehicle:
     """A built-in vehicle by name, or one from a YAML file."""
     if isinstance(name, str) and name in builtin_vehicles():
         return read_vehicle(FOLDER / f"{name}.yaml")
-    if not Path(name).is_file():
+    if not is_file(name):
         known = ", ".join(builtin_vehicles())
         raise InputError(f"vehicle {str(name)!r} is not known; allowed: {known}, or a YAML file")
     return read_vehicle(name)

@@ -64,6 +64,7 @@ class RoverCourse(SoilLaws):
     soil: SoilChoice = SoilChoice(name="dry-sand")
     mode: Literal["ackermann", "crab", "point-turn"] = "ackermann"
     waypoints: tuple[tuple[Coordinate, Coordinate], ...] = COURSE
+    laps: Annotated[int, pydantic.Field(ge=1, le=1000)] = 1  # above 1 the course is closed and driven so often
     speed: Annotated[float, pydantic.Field(gt=0, le=1), Unit("m/s")] = 0.05  # speed of the rover's centre
     hold_speed: bool = True  # wheels that slip turn faster
     look_ahead: Metres = 0.6
@@ -94,10 +95,28 @@ class RoverCourse(SoilLaws):
             raise PydanticCustomError("ground", "terrain and slope_deg are both given; allowed is one of them")
         return self
 
+    @pydantic.model_validator(mode="after")
+    def _closed(self) -> RoverCourse:
+        if self.laps > 1 and len(set(self.waypoints)) < 3:
+            raise PydanticCustomError("laps", "a course of several laps needs three or more different waypoints")
+        return self
+
     @property
     def path(self) -> Path:
-        """Path of straight legs if there are point turns, else a spline."""
-        return Path(self.waypoints, smooth=self.mode != "point-turn")
+        """Path of straight legs if there are point turns, else a spline. Several laps end where they began."""
+        return self._path(self.laps)
+
+    def _path(self, laps: int) -> Path:
+        points = self.waypoints
+        if self.laps > 1:
+            lap = points[:-1] if points[0] == points[-1] else points
+            points = (*lap * laps, lap[0])
+        return Path(points, smooth=self.mode != "point-turn")
+
+    @property
+    def lap(self) -> Path:
+        """The path, or its first lap."""
+        return self._path(1)
 
     @property
     def parameters(self) -> ExoMars:
@@ -234,7 +253,7 @@ def metrics(s: RoverCourse) -> list[dict[str, Any]]:
 
 
 def figures(s: RoverCourse) -> list[dict[str, Any]]:
-    points, driving = s.path.points, [SETTLING, None]
+    points, driving = s.lap.points, [SETTLING, None]
     commanded = {"label": "commanded", "style": "line", "x": points[:, 0].tolist(), "y": points[:, 1].tolist()}
     return [
         {

@@ -104,6 +104,10 @@ def soil_map(caption: str, paths: Sequence[str] = (), **more: Any) -> dict[str, 
 
 S = TypeVar("S", bound=Settings)
 
+RATE = 100.0  # [Hz] frames recorded per simulated second by a scenario that does not say otherwise
+LONG = 600.0  # [s] simulated time from which such a scenario is recorded with fewer frames
+LONG_RATE, LONG_TILE_RATE = 10.0, 0.25  # [Hz] of frames and of changed ground in such a run: below 2 MB a minute
+
 
 @dataclass(frozen=True)
 class Scenario(Generic[S]):
@@ -119,14 +123,27 @@ class Scenario(Generic[S]):
     duration: Callable[[S], float]  # [s]
     measure: Callable[[S, Recording], Mapping[str, Any]]  # metric values from the recording alone
     title: Callable[[S, Simulation], str] = lambda settings, sim: ""  # of the report; empty: the name
-    rate: float = 100.0  # [Hz] default number of frames recorded per simulated second
+    rate: float | None = (
+        None  # [Hz] frames recorded per simulated second by default; None: RATE, LONG_RATE if it is long
+    )
+
+    def frame_rate(self, duration: float) -> float:
+        """Frames [Hz] that a run of `duration` [s] records if nobody says otherwise."""
+        usual = LONG_RATE if duration > LONG else RATE
+        return usual if self.rate is None else self.rate
 
 
 FUNCTIONS = ("metrics", "figures", "build", "duration", "measure", "title")
 
 
 def scenario_of(
-    module: str, settings: type[S], *, summary: str, source: str, rate: float = 100.0, **functions: Callable[..., Any]
+    module: str,
+    settings: type[S],
+    *,
+    summary: str,
+    source: str,
+    rate: float | None = None,
+    **functions: Callable[..., Any],
 ) -> Scenario[S]:
     """Make the scenario that a module defines by its functions, those of FUNCTIONS.
 

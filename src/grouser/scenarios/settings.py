@@ -12,6 +12,7 @@ from typing import Any
 import pydantic
 
 from grouser.errors import MOST_LINES, InputError
+from grouser.files import is_there
 from grouser.scenarios import registry
 from grouser.scenarios.scenario import Scenario, Settings
 from grouser.scenarios.soil_choice import SoilChoice, SoilDefinition
@@ -60,7 +61,7 @@ def _experiment(target: str, changes: Source) -> Experiment:
         return Experiment(scenario, validated(scenario.settings, changes, where=target))
     if target.lower().endswith(ROBOTS):
         raise InputError(f"{target}: is a robot, not a scenario: allowed is --robot {target}")
-    if not (target.endswith((".yaml", ".yml")) or Path(target).exists()):
+    if not (target.endswith((".yaml", ".yml")) or is_there(target)):
         allowed = ", ".join(registry.NAMES)
         hint = nearest(target, registry.NAMES, most=3)
         raise InputError(f"scenario {target!r} is not known{hint}; allowed: {allowed}, or a YAML file")

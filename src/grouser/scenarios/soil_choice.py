@@ -10,6 +10,7 @@ import pydantic
 from pydantic_core import PydanticCustomError
 
 from grouser.errors import InputError
+from grouser.files import is_file
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Settings
 from grouser.terrain import checks
@@ -130,7 +131,7 @@ class SoilChoice(SoilConstants):
 
 def _beside(file: Path, folder: Path | None) -> Path:
     """Find a soil file: first next to the scenario file, then in the working directory."""
-    if folder is not None and (folder / file).is_file():
+    if folder is not None and is_file(folder / file):
         return folder / file
     return file
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import pydantic
 
 from grouser.errors import InputError
+from grouser.files import is_file
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Settings
 from grouser.terrain.course import Course
@@ -100,4 +101,4 @@ def of_file(given: Any) -> Any:
 def beside(file: Path, info: pydantic.ValidationInfo) -> Path:
     """Find a file: first next to the scenario file, then in the working directory."""
     folder = (info.context or {}).get("folder")
-    return folder / file if folder is not None and (folder / file).is_file() else file
+    return folder / file if folder is not None and is_file(folder / file) else file

@@ -11,6 +11,7 @@ import numpy as np
 import pydantic
 
 from grouser.errors import InputError
+from grouser.files import is_file
 from grouser.robots.bulldozer import Bulldozer
 from grouser.scenarios.terrain_choice import TerrainChoice, beside
 from grouser.simulation.placement import place_of
@@ -85,7 +86,7 @@ class TrackTerrain(TerrainChoice):
         return found
 
     def _refuse_constants(self, reason: str) -> None:
-        named = set(ply_values(self.file)) & set(CONSTANTS) if self.is_mesh and self.file.is_file() else set()
+        named = set(ply_values(self.file)) & set(CONSTANTS) if self.is_mesh and is_file(self.file) else set()
         if self.soils or named:
             raise InputError(f"terrain: soil constants at vertices are not allowed here; {reason}")
 

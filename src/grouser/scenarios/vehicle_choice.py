@@ -11,6 +11,7 @@ import mujoco
 import numpy as np
 import pydantic
 
+from grouser.files import is_file
 from grouser.module import Channel
 from grouser.robots.vehicle import Vehicle
 from grouser.robots.vehicle_file import builtin_vehicles, vehicle
@@ -33,7 +34,7 @@ class OnWheels(Settings):
     def _beside(cls, name: str, info: pydantic.ValidationInfo) -> str:
         """Find a file: first next to the scenario file, then in the working directory."""
         folder = (info.context or {}).get("folder")
-        if name not in builtin_vehicles() and folder is not None and (Path(folder) / name).is_file():
+        if name not in builtin_vehicles() and folder is not None and is_file(Path(folder) / name):
             return str(Path(folder) / name)
         return name
 

@@ -14,6 +14,7 @@ import mujoco
 import numpy as np
 
 from grouser.errors import InputError
+from grouser.files import is_file
 
 READABLE = (".stl", ".obj", ".msh")  # mesh files MuJoCo reads
 XACRO = ("http://www.ros.org/wiki/xacro", "http://ros.org/wiki/xacro")
@@ -35,7 +36,7 @@ def load_robot(robot: str | Path | mujoco.MjSpec) -> RobotModel:
     if not isinstance(robot, str | Path):
         return RobotModel(robot.copy())
     path = Path(robot)
-    if not path.is_file():
+    if not is_file(path):
         raise InputError(f"robot: no file {str(path)!r}; give an MJCF or URDF file")
     tree = _urdf(path)
     try:
@@ -162,7 +163,7 @@ def _mesh_file(urdf: Path, written: str, link: str, folder: str) -> Path:
     if Path(written).suffix.lower() not in READABLE:
         raise InputError(f"{where}: MuJoCo does not read it; allowed are {', '.join(READABLE)}")
     for place in _places(urdf.absolute().parent, written, folder):
-        if place.is_file():
+        if is_file(place):
             return place
     remedy = "set ROS_PACKAGE_PATH to where its package is" if written.startswith(SCHEMES) else "the file is missing"
     raise InputError(f"{where}: not found near {str(urdf.parent)!r}; {remedy}")

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from grouser.errors import InputError
+from grouser.files import is_file, is_there
 
 HIGHEST = 1e7  # [m] largest height or depth of the ground; maps of planets may give the distance from the centre
 FARTHEST = 1e9  # [m] largest distance of the grid's first node from the world origin; float64 still resolves 0.1 um
@@ -127,7 +128,7 @@ def nearest(word: Any, words: Iterable[str], most: int = 1) -> str:
 def existing_file(path: str | Path, what: str) -> Path:
     """Return `path` if it is an existing file."""
     file = Path(path)
-    if not file.is_file():
-        reason = "is a folder, not a file" if file.is_dir() else "does not exist"
+    if not is_file(file):
+        reason = "is a folder, not a file" if is_there(file) else "does not exist"
         raise InputError(f"{what} {str(path)!r} {reason}")
     return file

@@ -13,7 +13,7 @@ import pydantic
 from grouser.campaign import Case, Parameter, Sweep
 from grouser.contact.soil import SoilOptions
 from grouser.errors import InputError
-from grouser.scenarios.scenario import Settings
+from grouser.scenarios.scenario import RATE, Settings
 from grouser.scenarios.settings import validated
 from grouser.scenarios.single_wheel import SCENARIO
 from grouser.scenarios.soil_choice import SoilChoice
@@ -149,7 +149,7 @@ def plan(entries: Sequence[Entry], compared: Sequence[Law]) -> Sweep:
         for k, (law, entry, slip, chosen) in enumerate(_points(entries, compared), start=1)
     )
     parameters = tuple(Parameter(name, "1") for name in ("law", "set", "slip"))
-    return Sweep("validate", SCENARIO.name, "grid", 0, parameters, cases, (), False, SCENARIO.rate)
+    return Sweep("validate", SCENARIO.name, "grid", 0, parameters, cases, (), False, RATE)
 
 
 def _points(entries: Sequence[Entry], compared: Sequence[Law]) -> Iterator[tuple[Law, Entry, float, Settings]]:
