@@ -240,6 +240,13 @@ class HasLimits(Protocol):
 
 
 @runtime_checkable
+class HasWork(Protocol):
+    """A module that knows before the first step how many nodes a step has to do with."""
+
+    def work(self) -> float: ...
+
+
+@runtime_checkable
 class Displayed(Protocol):
     """A module that adds shapes to draw, such as the links of a track."""
 

@@ -1,6 +1,6 @@
 """Hours on a closed course: a rover in processes of its own, which can be killed, and what they use on the way.
 
-`python -m tests.endurance.course --hours 24 --kills 10` drives a simulated day twice, once killed, and prints the numbers.
+`python -m tests.endurance.course --hours 24 --kills 10` drives a simulated day twice, once killed.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES)
 FILES = ("write", "flush", "rename", "create")
 RUN = ["run", "fake-rig", "--out", "OUT"]
 SWEEP = {"scenario": "single-wheel", "set": {"speed": 1.0}, "parameters": {"slip": [0.1, 0.2]}}
+RESULTS = ("summary.json", "report.html", "figures")  # of a run that is complete
 MOST = 2000  # calls of a command; more means that the loop below does not end
 
 
@@ -82,6 +83,7 @@ def killed(tmp_path_factory) -> Path:
 def faults(
     server: Server, tmp_path: Path, command: list[str], before: Path | None = None, kinds: tuple[str, ...] = FILES,
     stride: int = 1, persists: bool = False, errors: tuple[int, ...] = ERRORS,
+    whole: tuple[str, ...] = RESULTS,
 ) -> int:  # fmt: skip
     """Let every `stride`-th call fail, with the errors in turn, and judge what is left. Returns how many failed."""
     base = tmp_path / "base"
@@ -94,13 +96,13 @@ def faults(
         arguments = [word.replace("OUT", str(out)) for word in command]
         wanted = {"arguments": arguments, "folder": str(base), "kinds": kinds, "number": number, "persists": persists}
         ended = server.ask({**wanted, "error": errors[count % len(errors)]})
-        judge(command, out, ended, number)
+        judge(command, out, ended, number, whole)
         if not ended["failed"]:
             return count
     raise AssertionError(f"{command} makes more than {MOST} calls")
 
 
-def judge(command: list[str], out: Path, ended: dict[str, Any], number: int) -> None:
+def judge(command: list[str], out: Path, ended: dict[str, Any], number: int, whole: tuple[str, ...]) -> None:
     """Status, message, and the files that are left."""
     what = f"call {number}, {ended['failed'][:1]}: status {ended['status']}, {ended['told']!r}"
     assert not ended["hung"], what
@@ -114,12 +116,12 @@ def judge(command: list[str], out: Path, ended: dict[str, Any], number: int) -> 
     for file in left:
         assert is_whole(file), f"{what}: {file.name} is not whole"
     if command[0] == "run":
-        judge_run(out, ended, what)
+        judge_run(out, ended, what, whole)
     if command[0] == "sweep" and ended["status"] == 0:
         assert (out / "sweep.html").exists(), what
 
 
-def judge_run(out: Path, ended: dict[str, Any], what: str) -> None:
+def judge_run(out: Path, ended: dict[str, Any], what: str, whole: tuple[str, ...]) -> None:
     if ended["status"] == 2:
         assert not (out / "recording.h5").exists(), what
         return
@@ -128,7 +130,7 @@ def judge_run(out: Path, ended: dict[str, Any], what: str) -> None:
         assert recording.status in (("complete",) if ended["status"] == 0 else ("complete", "stopped", "interrupted"))
     if ended["status"] == 0:
         assert last == pytest.approx(1.0), what
-        assert {"summary.json", "report.html", "figures"} <= {file.name for file in out.iterdir()}, what
+        assert set(whole) <= {file.name for file in out.iterdir()}, what
         return
     found = re.search(r"data up to t = (\S+) s is in", ended["told"])
     assert (found is not None) == (frames > 0), what
@@ -151,7 +153,7 @@ def is_whole(file: Path) -> bool:
     if file.suffix == ".csv":
         rows = list(csv.reader(file.open()))
         return len({len(row) for row in rows}) == 1
-    return file.suffix in (".mcap", ".yaml", ".jsonl", ".md", ".parquet", "") and file.stat().st_size > 0
+    return file.suffix in (".npz", ".mcap", ".yaml", ".jsonl", ".md", ".parquet", "") and file.stat().st_size > 0
 
 
 def test_some_calls_of_a_run(server, tmp_path):
@@ -164,6 +166,14 @@ def test_some_calls_of_a_run(server, tmp_path):
 @pytest.mark.parametrize("persists", [False, True])
 def test_every_call_of_a_run(server, tmp_path, persists):
     assert faults(server, tmp_path, RUN, persists=persists) > 50
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("persists", [False, True])
+def test_calls_of_a_run_with_checkpoints(server, tmp_path, persists):
+    """Every third call: checkpoints are written at each frame that allows it, and none that fails stops the run."""
+    command = [*RUN, "--no-report", "--checkpoints", "0"]
+    assert faults(server, tmp_path, command, stride=3, persists=persists, whole=("recording.h5", "summary.json")) >= 10
 
 
 @pytest.mark.long

@@ -30,7 +30,7 @@ from tests.fuzz.targets import Target, targets
 LIMIT = 20  # [s] of processor time for one input
 PATIENCE = 300.0  # [s] of wall time for one input, on a busy machine
 MEMORY = 8 << 30  # [bytes] address space of a batch beyond what the parent has
-BUILT = ("settings", "robot", "course")  # targets that build or decompose what they are given
+BUILT = ("settings", "robot", "course", "command")  # targets that build or decompose what they are given, or run
 BATCH = 12  # inputs of a batch of these; others get ten times as many
 
 
@@ -75,6 +75,8 @@ def batch(target: Target, seed: int, end: float) -> tuple[int, str]:
             slow = number in (signal.SIGXCPU, signal.SIGKILL)
             why = f"more than {LIMIT} s" if slow else f"crash, {signal.Signals(number).name}"
             return len(lines), f"{why}: {last[:2000]}"
+        if status:  # such as an import that fails
+            return len(lines), f"the process ended with status {os.waitstatus_to_exitcode(status)}: {last[:2000]}"
         return len(lines), report.read_text() if report.exists() else ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from contextlib import redirect_stderr
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from PIL import Image
+from PIL import Image, TiffImagePlugin, TiffTags
 
 import grouser
 from grouser.scenarios.registry import NAMES, scenario
@@ -136,9 +137,22 @@ def terrain_files() -> dict[str, bytes]:
     head = "ncols 9\nnrows 12\nxllcorner 0\nyllcorner 0\ncellsize 0.5\nNODATA_value -9999\n"
     ascii_grid = head + "\n".join(" ".join(map(str, row)) for row in heights)
     return {
+        "a.tif": geotiff(heights),
         "a.npy": npy.getvalue(), "a.npz": npz.getvalue(), "a.png": png.getvalue(), "a.asc": ascii_grid.encode(),
         **mesh_files(),
     }  # fmt: skip
+
+
+def geotiff(heights: np.ndarray) -> bytes:
+    """With places of the pixels in metres, as `terrain.load` reads them."""
+    file = io.BytesIO()
+    tags = TiffImagePlugin.ImageFileDirectory_v2()
+    tags[33550], tags[33922] = (0.5, 0.5, 0.0), (0.0, 0.0, 0.0, 10.0, 20.0, 0.0)
+    tags.tagtype[33550] = tags.tagtype[33922] = TiffTags.DOUBLE
+    tags[34735] = (1, 1, 0, 1, 1024, 0, 1, 1)
+    tags.tagtype[34735] = TiffTags.SHORT
+    Image.fromarray(heights.astype(np.float32)).save(file, "tiff", tiffinfo=tags)
+    return file.getvalue()
 
 
 def mesh_files() -> dict[str, bytes]:
@@ -255,6 +269,33 @@ def use_options(given: list[str], folder: Path) -> None:
     from_command("single-wheel", given)
 
 
+COMMANDS = ("run", "sweep", "view", "export", "report", "repair", "list", "schema", "compare", "identify", "nothing")
+WORDS = (
+    "single-wheel", "plate-sinkage", "nowhere", "nowhere.yaml", "--set", "slip=0.2", "soil=clay", "speed=1", "--out",
+    "out", "--force", "--rate", "--format", "csv", "html", "mcap", "--continue", "--checkpoints", "--robot", "--bodies",
+    "--drive", "--time", "--help", "-1", "1e9", "nan", "", ".", "..", "/dev/null", "x" * 3000, "\x00", "--",
+    "--no-report", "--controller",
+)  # fmt: skip
+LONG_WORK = ("drive", "bench", "video")  # they wait for somebody, or take minutes
+
+
+def command_lines() -> st.SearchStrategy[list[str]]:
+    words = st.sampled_from(WORDS) | odd.map(str) | st.text(max_size=10)
+    first = st.sampled_from(COMMANDS) | st.text(max_size=6).filter(lambda word: word not in LONG_WORK)
+    return st.builds(lambda one, others: [one, *others], first, st.lists(words, max_size=5))
+
+
+def use_command(given: list[str], folder: Path) -> None:
+    """Each ends with a status of its own. An error that nobody foresaw would end with 1 and its name."""
+    from grouser.cli import status
+
+    told = io.StringIO()
+    with redirect_stderr(told):
+        ended = status([*given, "--no-report"] if given[0] == "run" else given)
+    assert ended in (0, 1, 2, 3), ended
+    assert "grouser --debug shows where" not in told.getvalue(), told.getvalue()[-500:]
+
+
 def targets() -> list[Target]:
     return [
         *(yaml_target(name) for name in READERS),
@@ -266,5 +307,6 @@ def targets() -> list[Target]:
         Target("recording", lambda: damaged(recorded()), use_recording),
         Target("checkpoint", lambda: damaged(checkpoint()), use_checkpoint),
         Target("options", option_inputs, use_options),
+        Target("command", command_lines, use_command),
         *(settings_target(name) for name in NAMES),  # last: they take longest
     ]

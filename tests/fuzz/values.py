@@ -57,7 +57,7 @@ def changed(draw: Any, tree: Any, most: int = 3) -> Any:
             part = part[key]
         action = draw(st.sampled_from(("replace", "replace", "replace", "remove", "rename")))
         if action == "replace":
-            part[last] = draw(near(part[last]))
+            part[last] = copy.deepcopy(draw(near(part[last])))  # a later change may alter it
         elif action == "remove":
             part.pop(last)
         elif isinstance(part, dict):

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
 
 import grouser
-from grouser.module import Channel
+from grouser.module import Channel, HasLimits
 from grouser.recording import Recording, RecordingWriter, build_header
 from grouser.report.validity import beyond, validity
+from grouser.scenarios.settings import from_python
 
 FRAMES = 10
 
@@ -78,3 +82,43 @@ def test_wheels_too_soft_for_the_law_of_layers_are_told(young, too_soft, tmp_pat
     (strain,) = (one for one in outcome.summary["validity"] if "thickness of the layers" in one["quantity"])
     assert (strain["share_beyond"] > 0) == too_soft
     assert strain["largest"] > 0
+
+
+def limited(name: str, **settings) -> dict[str, dict]:
+    """What was counted in a few steps of a scenario, by the first words of its quantities."""
+    experiment = from_python(name, settings)
+    sim = experiment.scenario.build(experiment.settings)
+    limits = [asdict(limit) for module in sim.modules if isinstance(module, HasLimits) for limit in module.limits()]
+    header = build_header(scenario=name, settings={}, step=sim.step_size, duration=0.1, limits=limits)
+    channels = [channel for channel in sim.channels() if channel.kind != "tiles"]
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "recording.h5"
+        with RecordingWriter(file, header, channels) as writer:
+            for _ in range(20):
+                writer.append(sim.time)
+                sim.step(1)
+        with Recording(file) as opened:
+            return {one["quantity"]: one for one in validity(opened)}
+
+
+LAWS = [
+    ("vivi-ramp", {}, ("load of tyres", "tangent of the slip", "travel of suspensions")),
+    ("box-on-stairs", {}, ("penetration over the thickness",)),
+    ("single-wheel", {"law": "rft"}, ("sinkage over the largest extent", "speed of bodies in a granular")),
+    ("track-rig", {}, ("pressure under shoes",)),
+]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "settings", "quantities"), LAWS, ids=[law[0] for law in LAWS])
+def test_each_law_counts_its_own_range(name, settings, quantities):
+    counted = limited(name, **settings)
+    for words in quantities:
+        assert any(quantity.startswith(words) for quantity in counted), (words, list(counted))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("speed", "fast"), [(0.05, False), (0.9, True)])
+def test_a_wheel_too_fast_for_resistive_forces_is_told(speed, fast):
+    counted = limited("single-wheel", law="rft", speed=speed)
+    assert (counted["speed of bodies in a granular medium [m/s]"]["share_beyond"] > 0.5) == fast

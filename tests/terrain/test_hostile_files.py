@@ -26,6 +26,13 @@ def refusal(make) -> str:
     return str(caught.value)
 
 
+@pytest.mark.parametrize("kind", ["tif", "img", "npy", "npz", "png", "asc", "obj", "stl", "ply", "glb"])
+def test_empty_files(tmp_path, kind):
+    file = tmp_path / f"a.{kind}"
+    file.touch()
+    refusal(lambda: terrain.load(file, spacing=1.0))
+
+
 # ---- heights and places no ground has ----------------------------------------------------------------
 
 

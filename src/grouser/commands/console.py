@@ -73,6 +73,7 @@ def run(
             outcome = execute(
                 experiment, out=out, force=force, rate=rate, report=report, progress=on_progress, watch=watch,
                 draw=workers.draw, checkpoints=PERIOD if checkpoints is None else checkpoints, continues=found,
+                tell=lambda line: print(f"note: {line}", file=sys.stderr, flush=True),
             )  # fmt: skip
             print_outcome(outcome)
         return outcome.exit_status

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import grouser
 from grouser.commands.continuation import PERIOD, Checkpoints, Continuation, forget, restore
+from grouser.commands.cost import long_run
 from grouser.commands.folder import FIGURES, RECORDING, check_output_folder, lock_folder, remove_old_results
 from grouser.errors import GrouserError, InputError, RunEnded, RunStopped, is_out_of_memory, out_of_memory
 from grouser.module import HasLimits
@@ -109,12 +110,14 @@ def execute(
     draw: Callable[[Recording, Path], list[Path]] | None = None,
     checkpoints: float | None = None,
     continues: Continuation | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> Outcome:
     """Check the input, run, and write the results into the folder. With bad input nothing is written.
 
     `watch` is called with the path of the recording before the first step. Frames are then written with a delay of at
     most `delay` [s]. `draw` draws the figures of a recording into a folder, as `report.draw_figures` does.
     `checkpoints` [s]: wall time between two checkpoints; None for none. `continues`: the run in `out` to go on with.
+    `tell` gets a line before the first step if the run is expected to take long.
     """
     scenario, settings = experiment.scenario, experiment.settings
     rate = scenario.frame_rate(experiment.duration) if rate is None else rate
@@ -127,6 +130,8 @@ def execute(
     if experiment.duration > LONG and rate <= LONG_RATE:
         sim.tile_rate = min(sim.tile_rate, LONG_TILE_RATE)
     _check_duration(experiment.duration, sim.step_size, rate)
+    if tell is not None and (line := long_run(sim, experiment.duration)):
+        tell(line)
     header = _header(experiment, sim, rate)
     if continues is not None:
         continues.check(header)

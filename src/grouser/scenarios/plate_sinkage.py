@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import mujoco
 import numpy as np
 import pydantic
+from pydantic_core import PydanticCustomError
 
 from grouser.contact.soil import SoilModule, SoilOptions, prepare
 from grouser.control.memoryless import Memoryless
@@ -28,6 +29,7 @@ from grouser.terrain.ground import Ground
 SERVO = 1e8  # [N s/m] gain of the drive that prescribes the speed
 HEIGHT = 0.02  # [m] height of the plate (assumed; only its lower face matters)
 PRESSING = 10.0  # [s] over which the load is applied
+DEEPEST = 10.0  # [widths of the plate] by Bekker's law for a load; beyond it the law means nothing (assumed)
 FIT_FROM = 0.2  # fraction of the final sinkage from which on the exponent is fitted
 FORCE_TOLERANCE = 5e-3  # largest relative error of the force against Bekker
 EXPONENT_TOLERANCE = 5e-3  # error of the fitted exponent that this force error allows
@@ -54,6 +56,19 @@ class PlateSinkage(SoilLaws):
     spacing: Metres = 0.01
     step: Annotated[float, pydantic.Field(gt=0, le=0.1), Unit("s")] = 5e-3
     erosion: bool = True
+
+    @pydantic.model_validator(mode="after")
+    def _not_buried(self) -> PlateSinkage:
+        """Bekker's law is fitted to plates that sink about as deep as they are wide."""
+        side, area = min(self.plate.length, self.plate.width), self.plate.length * self.plate.width
+        most = area * self.modulus * (DEEPEST * side) ** self.chosen_soil().n
+        if self.load is not None and self.load > most:
+            raise PydanticCustomError(
+                "load",
+                "load {load} N would press the plate more than {times} of its widths deep: allowed is up to {most} N",
+                {"load": f"{self.load:g}", "times": f"{DEEPEST:g}", "most": f"{most:.3g}"},
+            )  # fmt: skip
+        return self
 
     def chosen_soil(self):
         return self.soil.with_compression(self.compression)

@@ -105,6 +105,8 @@ def _opened(file: Path) -> Iterator[Any]:
         with rasterio.open(file.absolute(), driver="GTiff") as source:
             yield source
         return
+    if not start:  # rasterio would fail on it with an error of its own
+        raise InputError(f"terrain {str(file)!r} is empty")
     if ELSEWHERE.search(start):
         raise InputError(
             f"terrain {str(file)!r} refers to another file: allowed is a label with the image in the same file"

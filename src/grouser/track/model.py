@@ -17,7 +17,7 @@ from grouser.device import at
 from grouser.errors import InputError
 from grouser.kernel_module import KernelModule
 from grouser.launches import Launches
-from grouser.module import Channel, Motion, Outputs, Shape
+from grouser.module import Channel, Limit, Motion, Outputs, Shape
 from grouser.precision import precision
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import TILE, Ground
@@ -27,6 +27,7 @@ from grouser.track import types as t
 from grouser.track.assembly import Assembly
 from grouser.track.display import floor, shapes
 from grouser.track.ground import GridGround, MeshGround, SoilGround, Terrain, ground_arrays
+from grouser.track.limits import track_limits
 from grouser.track.momentum import momentum_of
 from grouser.track.observation import TrackObservation
 from grouser.track.parts import Link, TrackWheel, WheelContact
@@ -463,6 +464,9 @@ class TrackModule(KernelModule):
         """Shapes of links, wheels and ground for display."""
         chains = [shape for track in self.tracks for shape in shapes(track, f"{self.name}/{track.name}/pose")]
         return [*chains, *floor(self.ground)]
+
+    def limits(self) -> list[Limit]:
+        return track_limits(self.name, self.tracks, self.ground)
 
     def channels(self) -> list[Channel]:
         return [channel for k in range(len(self.tracks)) for channel in self._channels_of(k)]

@@ -15,12 +15,13 @@ from grouser.contact import explicit
 from grouser.contact.convex import kernels, laws
 from grouser.contact.convex import types as t
 from grouser.contact.convex.parts import ConvexPart, Material
+from grouser.contact.pair_limits import pair_limits
 from grouser.contact.penalty import Constants
 from grouser.device import arrays, at, zeros
 from grouser.errors import InputError
 from grouser.launches import Launches
 from grouser.model_compiler import compile_model
-from grouser.module import Channel, Motion, Outputs
+from grouser.module import Channel, Limit, Motion, Outputs
 from grouser.precision import real, vec2, vec3
 from grouser.terrain.course import Course, Seams, valley_normals
 from grouser.terrain.polyhedra import MOST_CORNERS, Polyhedron
@@ -429,6 +430,18 @@ class ConvexContact:
 
         return value
 
+    def limits(self) -> list[Limit]:
+        return pair_limits(self.name, self.labels, [self.material.spread] * len(self.parts))
+
+    def penetration(self) -> np.ndarray:
+        """Depth [m] of the deepest point of each part in the last step, (1, part)."""
+        n, found = int(self._last.count.numpy()[0]), np.zeros((1, len(self.parts)))
+        pair, deepest = self._last.pair.numpy()[:n], self._last.deepest.numpy()[:n]
+        for side in (0, 1):
+            ours = pair[:, side] < len(self.parts)  # others are pieces of the course
+            np.maximum.at(found[0], pair[ours, side], deepest[ours])
+        return found
+
     def channels(self) -> list[Channel]:
         count, out = len(self.bodies), self.out
         return [
@@ -442,6 +455,7 @@ class ConvexContact:
                 labels=self.bodies,
                 read=lambda: out.effective.numpy()[..., 3:],
             ),
+            Channel(f"{self.name}/penetration", "m", (len(self.parts),), "", labels=self.labels, read=self.penetration),
             Channel(f"{self.name}/stored", "J", frame="", read=self._evaluated_now(lambda: np.array([self.stored()]))),
             Channel(f"{self.name}/contacts", "m, N, m, 1", (10,), kind="ragged", read=self.step_contacts),
             Channel(f"{self.name}/points", "m, m, 1", (5,), kind="ragged", read=self.points),

@@ -13,11 +13,12 @@ import warp as wp
 from grouser.contact.rft import kernels
 from grouser.contact.rft.faces import face_corners
 from grouser.contact.rft.laws import PLATE_DOWN, medium_scale
+from grouser.contact.rft.limits import rft_limits
 from grouser.device import arrays, at, zeros
 from grouser.errors import InputError
 from grouser.kernel_module import KernelModule
 from grouser.launches import Launches
-from grouser.module import Channel, Mesh, Motion, Outputs
+from grouser.module import Channel, Limit, Mesh, Motion, Outputs
 from grouser.resets import world_mask
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
@@ -306,6 +307,9 @@ class RftModule(KernelModule):
         larger = np.maximum(np.abs(u), np.abs(v))
         moving = (larger >= STUCK_SPEED) & (self._area.numpy() > 0)
         return np.where(moving, (u - v) / np.where(moving, larger, 1.0), 0.0)
+
+    def limits(self) -> list[Limit]:
+        return rft_limits(self.name, self.surfaces)
 
     def channels(self) -> list[Channel]:
         def of_bodies(name: str, unit: str, *shape: int) -> Channel:

@@ -501,6 +501,10 @@ class SoilModule(KernelModule):
         """The same as arrays on the device, without a copy to the host."""
         return self._observation.read_on_device()
 
+    def work(self) -> float:
+        """Nodes under all bodies: about what the time of a step is proportional to."""
+        return float(self.ground.worlds * len(self.bodies) * self._window_nodes())
+
     def limits(self) -> list[Limit]:
         return soil_limits(self.name, self.surfaces)
 

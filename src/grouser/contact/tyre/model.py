@@ -13,13 +13,14 @@ from grouser.contact.tyre import kernels
 from grouser.contact.tyre import types as ty
 from grouser.contact.tyre.contact_search import ON_CHANGING_GROUND
 from grouser.contact.tyre.kernels import BEYOND, TOO_FAR
+from grouser.contact.tyre.limits import tyre_limits
 from grouser.contact.tyre.parameters import WheelUnit
 from grouser.contact.tyre.types import ON_GROUND, ON_WALL
 from grouser.device import arrays, at, zeros
 from grouser.errors import InputError
 from grouser.kernel_module import KernelModule
 from grouser.launches import Launches
-from grouser.module import Channel, Motion, Outputs
+from grouser.module import Channel, Limit, Motion, Outputs
 from grouser.precision import precision
 from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
@@ -201,6 +202,9 @@ class TyreModule(KernelModule):
             back = np.sqrt(np.maximum(radius**2 - (nearest**2).sum(axis=-1), 0.0))[:, None]
             arm[wall] = nearest - back * f / size
         return force, axle + arm
+
+    def limits(self) -> list[Limit]:
+        return tyre_limits(self.name, self.wheels)
 
     def channels(self) -> list[Channel]:
         count, t = len(self.wheels), self.wheel_states
