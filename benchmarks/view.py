@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from benchmarks.run import Row
 
-UNSEEN_BAR, SEEN_BAR = 10.0, 20.0  # [%] that a view may slow a run down
+UNSEEN_BAR, SEEN_BAR, CROWD_BAR = 10.0, 20.0, 20.0  # [%] that a view may slow a run down
 SIZE_BAR = 50.0  # [MB] of a minute of a rover
 ROUNDS = 3
 CORES = os.sched_getaffinity(0)
@@ -32,7 +33,7 @@ BROWSER_FLAGS = (
 
 def measure() -> list[Row]:
     least: dict[str, float] = {}
-    kinds: dict[str, Callable] = {"alone": _alone, "unseen": _unseen}
+    kinds: dict[str, Callable] = {"alone": _alone, "unseen": _unseen, "crowd": _crowd}
     if shutil.which("chromium"):
         kinds["seen"] = _seen
     rate = 0.0
@@ -47,7 +48,9 @@ def measure() -> list[Row]:
                 rate = (folder / "recording.h5").stat().st_size / simulated
                 shutil.rmtree(folder)
     rows = [Row("view", "recording of 60 s of a rover", 60 * rate / 1e6, "MB", SIZE_BAR, scales=False)]
-    for name, words, bar in (("unseen", "no browser", UNSEEN_BAR), ("seen", "one browser", SEEN_BAR)):
+    seen = (("unseen", "no browser", UNSEEN_BAR), ("seen", "one browser", SEEN_BAR),
+            ("crowd", "ten pages, one of them sends 1000 messages a second", CROWD_BAR))  # fmt: skip
+    for name, words, bar in seen:
         if name in least:
             slower = 100 * (least[name] / least["alone"] - 1)
             rows.append(Row("view", f"rover with a view, {words}: slower by", slower, "%", bar, scales=False))
@@ -77,6 +80,25 @@ def _alone() -> Iterator[None]:
 def _unseen() -> Iterator[Callable[[Path], None]]:
     with _watching(lambda address: None) as watch:
         yield watch
+
+
+@contextmanager
+def _crowd() -> Iterator[Callable[[Path], None]]:
+    """Nine slow pages and one that sends garbage (`benchmarks/crowd.py`), on the other core."""
+    crowds: list[subprocess.Popen] = []
+
+    def look(address: str) -> None:
+        command = ["taskset", "-c", str(max(CORES)), sys.executable, "-m", "benchmarks.crowd", address]
+        crowds.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        assert crowds[-1].stdout is not None
+        crowds[-1].stdout.readline()
+
+    try:
+        with _watching(look) as watch:
+            yield watch
+    finally:
+        for one in crowds:
+            one.communicate("")
 
 
 @contextmanager

@@ -27,6 +27,12 @@ RADIUS, CORNERS, SPEED = 2.0, 8, 0.05  # [m] of the course, its way points, [m/s
 SETTLED = 1.5  # laps after which memory and speed should stay as they are: all of the ground has been driven over
 PROGRESS = re.compile(r": ([\d.]+) of [\d.]+ s")
 TICKS = os.sysconf("SC_CLK_TCK")  # of processor time in a second
+OFTEN = """
+from grouser.commands import progress
+progress.LINE_EVERY = 0.5  # seconds of wall time
+from grouser.cli import main
+main()
+"""
 CALM = {"OMP_NUM_THREADS": "1"}  # processor time of the loop only
 WALL_CLOCK = ("cost/increase",)  # channels that hold measured time
 
@@ -109,12 +115,13 @@ def drive(out: Path, hours: float, *, kills: int = 0, spacing: float = 0.01, che
 
 def watch(arguments: list[str], until: float, checkpoint: Path) -> list[Sample]:
     """Run a command to its end, or kill it after `until` [s] of simulated time and a checkpoint of its own."""
-    script = [sys.executable, "-c", "from grouser.cli import main; main()", *arguments]
+    script = [sys.executable, "-c", OFTEN, *arguments]
     before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
     samples: list[Sample] = []
-    with subprocess.Popen(script, cwd=ROOT, stdout=subprocess.PIPE, text=True, env={**os.environ, **CALM}) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
+    quiet = {"stdout": subprocess.DEVNULL, "env": {**os.environ, **CALM}}
+    with subprocess.Popen(script, cwd=ROOT, stderr=subprocess.PIPE, text=True, **quiet) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
             found = PROGRESS.search(line)
             if not found:
                 continue
