@@ -120,6 +120,7 @@ def page_picture(moment: Moment, recording: Path, folder: Path) -> Any:
                         session.set_wheel(moment.wheel)
                     session.set_camera(moment.camera)
                     if moment.whole:
+                        session.panel.field.value = "pressure"
                         session.change(lambda scene=session.scene: scene.colour_by("pressure"))
                 page.locator(".mantine-Notification-closeButton").first.click()  # about drawing without a GPU
                 image = still(page)
