@@ -144,7 +144,8 @@ def test_torque_motors_are_locked_and_joints_that_nothing_holds_are_named():
         assert sim.observe()["soil/force"][0, :, 2].sum() == pytest.approx(14 * G, rel=CARRIED)
 
 
-ROD = """<mujoco><option timestep="0.0005"/><worldbody><body name="trunk" pos="0 0 .5"><freejoint/><geom type="box" size=".2 .2 .05" mass="30"/>
+ROD = """<mujoco><option timestep="0.0005"/><worldbody>
+    <body name="trunk" pos="0 0 .5"><freejoint/><geom type="box" size=".2 .2 .05" mass="30"/>
     {}</body></worldbody><equality>{}</equality><actuator>{}</actuator></mujoco>"""
 
 
