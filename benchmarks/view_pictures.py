@@ -20,7 +20,6 @@ import numpy as np
 import grouser
 from grouser.recording import Recording
 from grouser.robots import quadruped
-from grouser.viewer.replay import replay
 from grouser.viewer.server import View
 from grouser.viewer.video import pictures
 
@@ -31,7 +30,6 @@ SHOWN = (150, 0, 900, 560)  # [pixel] left, top, right, bottom of what is kept: 
 WIDTH = 500  # [pixel] of each of the two pictures
 GAP = 8  # [pixel]
 PATIENCE = 300.0  # [s] until a page has drawn its picture
-SAND = 0.3  # share of a picture that is ground once a page is drawn
 STILL = 3  # equal pictures in a row, half a second apart, after which a page counts as drawn
 
 
@@ -41,7 +39,6 @@ class Moment:
     time: float  # [s]
     camera: str = "follow"
     wheel: str = ""
-    replayed: bool = False  # in an exported page rather than in `grouser view`
     whole: bool = False  # the page alone, with its panel; ground by pressure
 
 
@@ -88,11 +85,10 @@ MOMENTS = {
     "dog": Moment(dog, 1.0),
     "wheel": Moment(cart, 5.0, "wheel", "wheel_rr"),
     "page": Moment(rover, 18.0, whole=True),
-    "replay": Moment(cart, 0.2, replayed=True),
 }
 
 
-def page_picture(moment: Moment, recording: Path, folder: Path) -> Any:
+def page_picture(moment: Moment, recording: Path) -> Any:
     """What the page shows at the moment, as an image of the window."""
     sys.path.insert(0, str(ROOT))
     from playwright.sync_api import sync_playwright
@@ -103,27 +99,19 @@ def page_picture(moment: Moment, recording: Path, folder: Path) -> Any:
         browser = play.chromium.launch(executable_path=executable(), args=list(FLAGS))
         page = browser.new_page(viewport={"width": WINDOW[0], "height": WINDOW[1]})
         page.set_default_timeout(1000 * PATIENCE)
-        if moment.replayed:
-            with Recording(recording) as shown:
-                (folder / "replay.html").write_text(replay(shown), encoding="utf-8")
-            page.goto((folder / "replay.html").as_uri())
-            page.wait_for_selector("canvas", state="attached")
+        with View(recording, port=0) as view:
+            page.goto(view.address)
+            page.wait_for_selector("#grouser-viewer", state="attached")
+            for session in view.sessions.values():
+                session.go(moment.time)
+                if moment.wheel:
+                    session.set_wheel(moment.wheel)
+                session.set_camera(moment.camera)
+                if moment.whole:
+                    session.panel.field.value = "pressure"
+                    session.change(lambda scene=session.scene: scene.colour_by("pressure"))
             page.locator(".mantine-Notification-closeButton").first.click()  # about drawing without a GPU
-            image = first_drawn(page)
-        else:
-            with View(recording, port=0) as view:
-                page.goto(view.address)
-                page.wait_for_selector("#grouser-viewer", state="attached")
-                for session in view.sessions.values():
-                    session.go(moment.time)
-                    if moment.wheel:
-                        session.set_wheel(moment.wheel)
-                    session.set_camera(moment.camera)
-                    if moment.whole:
-                        session.panel.field.value = "pressure"
-                        session.change(lambda scene=session.scene: scene.colour_by("pressure"))
-                page.locator(".mantine-Notification-closeButton").first.click()  # about drawing without a GPU
-                image = still(page)
+            image = still(page)
         browser.close()
     return image
 
@@ -145,17 +133,6 @@ def still(page: Any) -> Any:
     return last
 
 
-def first_drawn(page: Any) -> Any:
-    """The first picture of a page that has sand."""
-    until = clock.monotonic() + PATIENCE
-    while clock.monotonic() < until:
-        image = looked(page)
-        red, _, blue = np.moveaxis(np.asarray(image.crop(SHOWN), float), 2, 0)
-        if (red > blue + 15).mean() > SAND:
-            return image
-    raise TimeoutError("the page shows no sand")
-
-
 def beside(page: Any, film: np.ndarray) -> Any:
     """Page and film, left and right."""
     from PIL import Image
@@ -173,7 +150,7 @@ def main(names: list[str]) -> None:
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place)
             recording = moment.make(folder / "run")
-            page = page_picture(moment, recording, folder)
+            page = page_picture(moment, recording)
             if moment.whole:
                 height = 2 * WIDTH * WINDOW[1] // WINDOW[0]
                 page.resize((2 * WIDTH, height)).save(FIGURES / f"view-{name}.jpg", quality=85, optimize=True)
