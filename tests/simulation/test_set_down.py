@@ -144,6 +144,39 @@ def test_torque_motors_are_locked_and_joints_that_nothing_holds_are_named():
         assert sim.observe()["soil/force"][0, :, 2].sum() == pytest.approx(14 * G, rel=CARRIED)
 
 
+ROD = """<mujoco><option timestep="0.0005"/><worldbody>
+    <body name="trunk" pos="0 0 .5"><freejoint/><geom type="box" size=".2 .2 .05" mass="30"/>
+    {}</body></worldbody><equality>{}</equality><actuator>{}</actuator></mujoco>"""
+
+
+def legs_closed_by_rods() -> str:
+    """Four legs of thigh and shank with torque motors, a rod from each trunk corner closing a chain to the shank."""
+    legs = "".join(
+        f'<body name="thigh{k}" pos="{x} {y} -0.05"><joint name="hip{k}" axis="0 1 0"/>'
+        f'<geom type="capsule" size=".01" fromto="0 0 0 .08 0 -.12" mass=".3"/>'
+        f'<body name="shank{k}" pos=".08 0 -.12"><joint name="knee{k}" axis="0 1 0" stiffness="20"/>'
+        f'<geom type="capsule" size=".01" fromto="0 0 0 -.08 0 -.12" mass=".2"/>'
+        f'<body name="foot{k}" pos="-.08 0 -.12"><geom size=".04" mass=".2"/></body></body></body>'
+        f'<body name="rod{k}" pos="{x - 0.05} {y} -0.05"><joint name="rod{k}" axis="0 1 0"/>'
+        f'<geom type="capsule" size=".006" fromto="0 0 0 .09 0 -.18" mass=".05"/></body>'
+        for k, (x, y) in enumerate(CORNERS)
+    )
+    closed = "".join(
+        f'<connect solref="0.005 1" body1="rod{k}" body2="shank{k}" anchor=".09 0 -.18"/>' for k in range(4)
+    )
+    return ROD.format(legs, closed, "".join(f'<motor joint="hip{k}"/>' for k in range(4)))
+
+
+def test_closed_chains_with_torque_motors_come_to_rest_on_their_weight():
+    """Locked joints must not be so heavy that the forces which close a chain are lost beside them."""
+    sim = on_soil(mujoco.MjSpec.from_string(legs_closed_by_rods()), "dry-sand", "foot.*")
+    assert not notes(sim, "set down")
+    weight = sim.model.body_subtreemass[1] * G
+    assert sim.observe()["soil/force"][0, :, 2].sum() == pytest.approx(weight, rel=CARRIED)
+    hips = [sim.model.joint(f"hip{k}").qposadr[0] for k in range(4)]
+    np.testing.assert_allclose(sim.data.qpos[hips], 0.0, atol=1e-4)
+
+
 def test_a_robot_that_cannot_stand_starts_where_it_was_placed_and_a_note_says_so():
     tall = '<geom type="cylinder" size=".02 .02" pos="0.15 0 -0.6" mass="0.1"/>'  # stands beside its centre of mass
     sim = on_soil(mujoco.MjSpec.from_string(LEG.format(tall, "")), "dry-sand", "trunk")

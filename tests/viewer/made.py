@@ -27,6 +27,14 @@ class Hills:
     heights = 0.1 * np.sin(2.3 * np.arange(33))[:, None] * np.cos(1.7 * np.arange(81))
 
 
+class Bumps:
+    """An elevation model whose nodes are not those of the patches."""
+
+    spacing, origin = 0.3, (-1.4, -1.4)
+    heights = 0.02 * np.sin(2.3 * np.arange(10))[:, None] * np.cos(1.7 * np.arange(24))
+    STEEPEST = 2 * 0.02 / spacing
+
+
 class Cart:
     """A box of 0.6 m with one wheel below it."""
 

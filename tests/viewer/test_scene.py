@@ -10,13 +10,14 @@ import pytest
 
 from grouser.module import Channel, Shape
 from grouser.recording import Recording, RecordingWriter, build_header
+from grouser.recording.surface import first_heights
 from grouser.viewer import glb, ground, light
 from grouser.viewer.cameras import CAMERAS, Cameras
 from grouser.viewer.colours import FIELDS, Scale, legend, linear, srgb
 from grouser.viewer.ground import Cell, GroundView
 from grouser.viewer.motion import RecordedMotion, interpolated, rotation_matrix
 from grouser.viewer.pressure import Pressure
-from grouser.viewer.scene import SAND_MEAN, Scene, sand
+from grouser.viewer.scene import SAND_MEAN, SKY_RADIUS, Scene, sand, sky
 from tests.viewer import made
 
 TILE_ROUNDING = 2.0**-17  # [m] heights in a recording are multiples of it
@@ -141,6 +142,35 @@ def test_walls_close_the_gaps_between_patches_of_different_resolution(tmp_path):
             x, y = patch.x, patch.y
             around = [*((a, b) for a in x for b in (y[0], y[-1])), *((a, b) for a in (x[0], x[-1]) for b in y)]
             assert {(round(a, 4), round(b, 4)) for a, b in np.array(around, np.float32).tolist()} <= low
+
+
+def test_unchanged_ground_keeps_the_nodes_of_its_elevation_model(tmp_path):
+    """Else it cuts hills off, and the walls that close the gaps stand out as grey flakes."""
+    made.recording(tmp_path / "recording.h5", 4.0, terrain=made.Bumps())
+    with Recording(tmp_path / "recording.h5") as rough:
+        view = GroundView(rough)
+        view.stamps(4.0)
+        coarse = [patch for patch in map(view.patch, view.cells) if len(patch.x) <= view.leaf]
+        assert coarse
+        for patch in coarse:
+            along = np.arange(patch.x[0], patch.x[-1], view.spacing)
+            for row in (0, -1):
+                true = first_heights(rough, along, patch.y[[row]])[0]
+                drawn = np.interp(along, patch.x, patch.heights[row])
+                assert np.abs(drawn - true).max() < made.Bumps.STEEPEST * view.spacing / 2 + TILE_ROUNDING
+
+
+def test_the_sky_stays_around_a_robot_far_from_the_origin(recording, monkeypatch):
+    """Ground of an elevation model may lie a kilometre off and high above the sea: the page was white there."""
+    scene = Scene(recording, Nothing())
+    far, poses = np.array([2000.0, -900.0, 1500.0]), scene.motion.poses
+    monkeypatch.setattr(scene.motion, "poses", lambda *a: poses(*a) + np.concatenate([far, np.zeros(4)]))
+    scene.show(4.0)
+    assert np.linalg.norm(scene.sky.position - far) < SKY_RADIUS / 5
+    vertices, _, colours = sky(SKY_RADIUS)
+    np.testing.assert_allclose(np.linalg.norm(vertices, axis=1), SKY_RADIUS)  # in every direction, also downwards
+    shown = light.aces(colours)
+    assert (shown[:, 2] > shown[:, 0] + 0.05).all(), "light blue, nowhere white"
 
 
 def test_a_patch_stays_until_its_next_version_can_be_there(recording):

@@ -44,7 +44,7 @@ INTERVAL = 0.01  # [s] between two looks at depth and speed
 LONGEST = 20.0  # times c d / g, the time of the approach, after which a robot that still moves cannot rest (assumed)
 SUNK = 2.0  # sinkage over the largest extent of a body from which on soil does not carry it (assumed)
 FALLEN = np.radians(20)  # [rad] turn of the base or of a joint from which the robot counts as fallen (assumed)
-LOCK = 1e8  # armature of a locked joint over the largest inertia of the robot
+LOCK = 1e6  # armature of a locked joint over the largest inertia of the robot; at 1e8 forces of closed chains are lost
 HINGE, SLIDE = mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE
 
 

@@ -150,8 +150,8 @@ class GroundView:
         r1, c1 = min(r0 + side, self.ny - 1), min(c0 + side, self.nx - 1)
         changed = cell.level <= self.detail and self._is_touched(cell)
         (rows, inner_rows), (columns, inner_columns) = (
-            _with_neighbours(self._nodes(low, high, cell.level if changed else None, stride), count)
-            for low, high, count in ((r0, r1, self.ny), (c0, c1, self.nx))
+            _with_neighbours(self._nodes(low, high, cell.level if changed else None, stride, axis), count)
+            for axis, low, high, count in ((1, r0, r1, self.ny), (0, c0, c1, self.nx))
         )
         x, y = self.origin[0] + self.spacing * columns, self.origin[1] + self.spacing * rows
         first = first_heights(self.recording, x, y)
@@ -171,17 +171,22 @@ class GroundView:
             for c in leaves
         )
 
-    def _nodes(self, start: int, stop: int, changed: int | None, stride: int) -> np.ndarray:
-        """Node indices from start to stop, both included, thinned by `stride` or for coarse cells.
+    def _nodes(self, start: int, stop: int, changed: int | None, stride: int, axis: int) -> np.ndarray:
+        """Node indices from start to stop, both included, thinned by `stride` or for coarse cells; `axis`: 0 x, 1 y.
 
-        `changed`: level of a cell with changed ground; None: nothing has changed.
+        `changed`: level of a cell with changed ground; None: nothing has changed, and the nodes of the elevation model
+        say it all, so that the patch meets its finer neighbours.
         """
         steps = max(stop - start, 1)
-        if changed is not None:
-            count = math.ceil(steps / stride) if changed == 0 else min(DETAIL, steps)
-        else:
-            count = min(COARSE, max(1, round(steps * self.spacing / self._terrain[1])), steps)
-        return np.unique(np.round(np.linspace(start, max(stop, start), count + 1)).astype(int))
+        if changed is None:
+            origin, spacing = self._terrain[0][axis], self._terrain[1]
+            first, last = ((self.origin[axis] + k * self.spacing - origin) / spacing for k in (start, stop))
+            places = origin + spacing * np.arange(math.ceil(first), math.floor(last) + 1)
+            nodes = np.unique(np.round((places - self.origin[axis]) / self.spacing).astype(int).clip(start, stop))
+            if len(nodes) < COARSE:
+                return np.unique([start, *nodes, max(stop, start)])
+        count = COARSE if changed is None else math.ceil(steps / stride) if changed == 0 else DETAIL
+        return np.unique(np.round(np.linspace(start, max(stop, start), min(count, steps) + 1)).astype(int))
 
     @cached_property
     def bottom(self) -> float:

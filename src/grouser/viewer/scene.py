@@ -28,7 +28,8 @@ MOST_ARROWS = 60
 MANY_ARROWS = 30  # more than this are drawn thin
 LEAST_ARROW, ARROW_CHANGE = 0.02, 0.02  # of the robot's size: shorter arrows and smaller changes are not drawn
 COMB = 60  # approximate number of force vectors along a path
-SKY_RADIUS = 500.0  # [m] at least; browsers draw up to 1000 m
+SKY_RADIUS = 500.0  # [m]; browsers draw up to 1000 m
+SKY_STEP = 20.0  # [m] the robot goes before the sky follows it
 SUNLIGHT, SKYLIGHT = 2.4, 2.2  # intensities of the lights on shapes
 SHADOW = 0.5  # darkness of shadows on the ground
 LINGER = 0.25  # [s] a patch of ground stays after the next version of it was sent, which a browser has to read first
@@ -84,7 +85,18 @@ class Scene:
             "/light/sky", sky_color=(226, 232, 240), ground_color=(190, 170, 140), intensity=SKYLIGHT
         )
         vertices, triangles, colours = sky(SKY_RADIUS)
-        self.api.add_glb("/sky", glb.mesh(vertices, triangles, colours), cast_shadow=False, receive_shadow=False)
+        self.sky = self.api.add_glb(
+            "/sky", glb.mesh(vertices, triangles, colours), cast_shadow=False, receive_shadow=False
+        )
+        self._sky_at = np.zeros(3)  # [m]
+
+    def _move_sky(self, time: float) -> None:
+        """Keep the sky around the robot, which may be far from the origin and high above it."""
+        if not self.cameras.main or not len(self.recording):
+            return
+        place = self.motion.poses(BODIES, time)[self.motion.bodies.index(self.cameras.main)][:3]
+        if np.linalg.norm(place - self._sky_at) > SKY_STEP:
+            self.sky.position = self._sky_at = np.array(place, float)
 
     # ---- shapes -------------------------------------------------------------------------------------
 
@@ -315,6 +327,7 @@ class Scene:
     def show(self, time: float, ground: bool = True) -> int:
         """Draw the recording at `time` [s]. Returns the number of ground cells sent; none if `ground` is false."""
         self.tidy()
+        self._move_sky(time)
         self._place_shapes(time)
         self._draw_forces(time)
         self._draw_paths(time)
