@@ -15,6 +15,7 @@ import numpy as np
 import grouser
 from benchmarks.run import Row
 from grouser.recording import Recording
+from grouser.scenarios import bulldozer_ditch, bulldozer_doze, bulldozer_drawbar
 from grouser.scenarios import tracked_machine as tracked
 from grouser.scenarios.track_rig import SETTLING
 from grouser.scenarios.tracked_machine import MachineSettings
@@ -27,6 +28,12 @@ AIM = 8.0  # of the implicit scheme
 WARM_UP = 3.2  # [s] after which it drives
 CLOSE = 0.05  # of the fine explicit run
 ROUNDS, STEPS = 5, 200
+SOIL_REAL_TIME = 5.0  # times faster than real time with soil and ruts
+ON_SOIL: dict[str, tuple[Any, Any, float]] = {  # scenario, settings, time [s] to the end of the pass
+    "bulldozer-drawbar": (bulldozer_drawbar, bulldozer_drawbar.BulldozerDrawbar, 5.0),
+    "bulldozer-ditch": (bulldozer_ditch, bulldozer_ditch.BulldozerDitch, 5.0),
+    "bulldozer-doze": (bulldozer_doze, bulldozer_doze.BulldozerDoze, 14.5),
+}
 
 
 def measure() -> list[Row]:
@@ -47,7 +54,20 @@ def measure() -> list[Row]:
             Row("track", f"{scheme}: step of 1 ms, all, two threads", whole, "us"),
             Row("track", f"{scheme}: both tracks, two threads", tracks, "us"),
         ]
-    return rows + growth() + accuracy()
+    return rows + on_soil() + growth() + accuracy()
+
+
+def on_soil(threads: int = 1) -> list[Row]:
+    """A mean step of whole runs on dry sand with ruts, with and without a blade that moves soil."""
+    rows = []
+    for name, (module, settings, seconds) in ON_SOIL.items():
+        sim = module.build(settings.model_validate({"plastic": {"name": "dry-sand"}, "threads": threads}))
+        sim.step(10)  # compiles
+        start = time.perf_counter()
+        sim.step(round(seconds / STEP))
+        mean = 1e6 * (time.perf_counter() - start) / round(seconds / STEP)
+        rows.append(Row("track", f"{name} with ruts, mean of {seconds:g} s", mean, "us", 1e6 * STEP / SOIL_REAL_TIME))
+    return rows
 
 
 def driving(scheme: Any, threads: int = 1) -> Simulation:

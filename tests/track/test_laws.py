@@ -158,3 +158,16 @@ def test_soil_springs_back_to_bekkers_curve():
     assert elastic * e == pytest.approx(4e6 * (0.03 - e) ** 1.2, rel=1e-6)
     assert slope < elastic
     assert laws.rebound(-0.01, elastic, modulus, 1.0)[0] == 0
+
+
+@pytest.mark.parametrize("n", [0.63, 0.7, 1.0, 1.1])
+@pytest.mark.parametrize("sinkage", [1e-4, 0.01, 0.2])
+def test_soil_that_yields_again_springs_back_by_the_same_root(sinkage, n):
+    elastic, modulus = 5e7, 1.5e6
+    for rut in (0.0, 0.5, 0.9):  # share of the sinkage at which the soil stands already
+        pressed = (1 - rut) * sinkage
+        bears = modulus * (rut * sinkage) ** n
+        if elastic * pressed > bears:
+            e = laws.rebound_after(pressed, sinkage, bears, elastic, modulus, n)
+            assert elastic * e == pytest.approx(modulus * (sinkage - e) ** n, rel=1e-9)
+            assert e == pytest.approx(laws.rebound(sinkage, elastic, modulus, n)[0], rel=1e-9)

@@ -175,6 +175,9 @@ def slip_damping(speed: real, strength_left: real, damping: real, full_speed: re
     return c
 
 
+CLOSE = 1.0e-6  # last step of Newton's method over the sinkage: the error is about its square
+
+
 @wp.func
 def rebound(sinkage: real, elastic: real, modulus: real, n: real):
     """Elastic rebound e [m] of soil below a plate `sinkage` h [m] below the virgin surface, and the pressure's slope.
@@ -193,6 +196,26 @@ def rebound(sinkage: real, elastic: real, modulus: real, n: real):
         slope = n * pressure / left
         e = wp.clamp(e - (elastic * e - pressure) / (elastic + slope), zero, sinkage)
     return e, elastic * slope / (elastic + slope)
+
+
+@wp.func
+def rebound_after(pressed: real, sinkage: real, bears: real, elastic: real, modulus: real, n: real):
+    """Elastic rebound e [m] of soil that yields, as `rebound`: the same root, from another start.
+
+    The soil stands `pressed` [m] above the plate and has borne the pressure `bears` [Pa] before, so the first step of
+    Newton's method needs no power. Below a plate that stands, it is the only one.
+    """
+    e = pressed
+    pressure = bears
+    for _step in range(5):
+        left = wp.max(sinkage - e, real(1.0e-9))
+        if _step > 0:
+            pressure = modulus * wp.pow(left, n)  # pyright: ignore[reportArgumentType]  # max of numbers is one
+        before = e
+        e = wp.clamp(e - (elastic * e - pressure) / (elastic + n * pressure / left), real(0.0), sinkage)
+        if wp.abs(e - before) <= real(CLOSE) * sinkage:
+            break
+    return e
 
 
 @wp.func

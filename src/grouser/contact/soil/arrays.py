@@ -29,6 +29,8 @@ from grouser.contact.soil.layout import (
     SHARED,
     SHEAR_NODE,
     SLOT,
+    TEAMS,
+    TOP,
     VERTEX,
     Arrays,
 )
@@ -40,6 +42,7 @@ from grouser.device import at
 from grouser.module import Motion, Outputs
 from grouser.precision import Precision
 
+TOPS = 1024  # tiles whose tops one thread per world remembers: those within reach of a large blade
 # Arrays of structs in which the elements of world 0 come first, then those of world 1.
 BY_WORLD = {kind.key.rsplit(".", 1)[-1]: tuple(names) for kind, names in LAYOUTS.items()} | {
     "GroundArrays": ("terrain", "first_soil", "table", "used", "owner", "stamp", "levels", "shear"),
@@ -280,6 +283,7 @@ def allocate(
         VERTEX: (worlds, b.vertices.shape[0]), CHUNK: (worlds, b.vertex_spheres.shape[0]),
         SHAPE: (worlds, shapes.across.shape[0]), POINT: (worlds, shapes.points.shape[0]),
         POINT_CHUNK: (worlds, shapes.point_spheres.shape[0]), FACE: (worlds, faces.radii.shape[0]),
+        TOP: (worlds, TOPS if left_out == TEAMS and faces.radii.shape[0] else 1),
         FACE_SAMPLE: (worlds, SAMPLES * faces.radii.shape[0]), FACE_BIN: (worlds, BINS * faces.radii.shape[0]),
     }  # fmt: skip
     layout = Arrays(p.name, device, worlds, sizes, at_once, left_out)

@@ -28,13 +28,16 @@ from grouser.contact.soil.types import BodyMotion, Faces, Options, Placement, Pu
 from grouser.device import nonnegative, struct
 from grouser.precision import real, vec2, vec3, vec4, vec6
 from grouser.terrain.elevation import BARE
+from grouser.terrain.ground import SURFACE, soil_at, surface_at
 from grouser.terrain.ground import GroundArrays as Ground
-from grouser.terrain.ground import soil_at, surface_at
+from grouser.terrain.resting import AT_REST, REST_STEP, TILE
 
 BINS = 24  # trial planes, at most as many as a team has lanes
 IDLE, ADVANCE, WEIGH = range(3)  # what a face has to do in a step
 LAST_BIN = BINS - 1
 PLANES = wp.constant(real(BINS))
+SURELY = wp.constant(real(1.0001 * BINS))  # planes, and a little more than round-off
+NEXT = 1.001  # [cells] a node nearer than this is next to the face
 FIRST_COT = wp.constant(real(3.0))  # cotangent of the first slip plane: a face that has just met the soil
 AGAIN_ALONG = wp.constant(real(0.1))  # motion along the face, over its length, after which the wedge is computed again
 AGAIN_IDLE = wp.constant(real(0.1))  # the same over the depth, for a face that mobilises hardly any of its force
@@ -83,9 +86,12 @@ class SoilAhead:
 @wp.func
 def soil_ahead(
     g: Ground, push: Pushing, view: FaceView, world: int, f: int, m: BodyMotion, l0: real, l1: real, reach: real,
-    shift: real, brim: vec2, i: int, j: int,
+    shift: real, brim: vec2, i: int, j: int, surface: real,
 ):  # fmt: skip
-    """Find the columns of soil of a grid node, up to the line of `brim`. Shares are 0 out of reach or below the toe."""
+    """Find the columns of soil of a grid node, up to the line of `brim`. Shares are 0 out of reach or below the toe.
+
+    `surface` [m] is the height of the soil there.
+    """
     zero = real(0.0)
     half = real(0.5)
     at = face_place(g, m, view, i, j)
@@ -95,7 +101,7 @@ def soil_ahead(
     beside = wp.max(wp.max(l - l1, l0 - l), zero)
     if not (x > zero and x * x + beside * beside < reach * reach):  # pyright: ignore[reportOperatorIssue]
         return SoilAhead()
-    depth = wp.min(surface_at(g, world, i, j) - m.position[2] - toe, brim[0] + brim[1] * x)
+    depth = wp.min(surface - m.position[2] - toe, brim[0] + brim[1] * x)
     if depth + shift <= zero:
         return SoilAhead()
     # Share of the node's cell between the ends of the face; the rest is beside it.
@@ -113,22 +119,46 @@ def soil_ahead(
 @wp.func
 def next_to_face(g: Ground, soil: SoilAhead):
     """Share, share x depth, share x depth^2, share x depth^2 x l of a node next to the face; zero farther away."""
-    if soil.away > real(1.001) * g.spacing or soil.depth <= real(0.0):
+    if soil.away > real(NEXT) * g.spacing or soil.depth <= real(0.0):
         return vec4()
     weighted = soil.share * soil.depth
     return vec4(soil.share, weighted, weighted * soil.depth, weighted * soil.depth * soil.along)
 
 
 @wp.func
+def tile_top(g: Ground, push: Pushing, world: int, tile_row: int, tile_column: int, tile: int):
+    """Height [m] that no node of a tile exceeds, found again once the tile has been written. `tile`: its number."""
+    stamp = int(-1)  # of a tile that is not allocated
+    if tile >= 0:
+        stamp = g.stamp[world, tile]
+    elif tile <= AT_REST:
+        stamp = -2 - g.rest_stamp[world, AT_REST - tile]
+    code = tile_row * g.table.shape[2] + tile_column + 1  # 0: none has been looked at
+    at = code % push.seen_tile.shape[1]
+    if push.seen_tile[world, at] == code and push.seen_stamp[world, at] == stamp:
+        return push.seen_top[world, at]
+    top = real(-t.FAR)
+    for i in range(tile_row * TILE, wp.min(tile_row * TILE + TILE, g.rows)):
+        for j in range(tile_column * TILE, wp.min(tile_column * TILE + TILE, g.columns)):
+            top = wp.max(top, surface_at(g, world, i, j))
+    top += real(REST_STEP)  # levels are rounded when a tile comes to rest
+    push.seen_tile[world, at] = code
+    push.seen_stamp[world, at] = stamp
+    push.seen_top[world, at] = top
+    return top
+
+
+@wp.func
 def weigh_soil(
     g: Ground, push: Pushing, view: FaceView, world: int, f: int, m: BodyMotion, l0: real, l1: real, reach: real,
-    per_bin: real, shift: real, brim: vec2,
+    per_bin: real, shift: real, brim: vec2, lowest: real,
 ):  # fmt: skip
     """Sum the soil ahead of a face for all trial planes. Returns sums over the nodes next to the face, see below.
 
     The sums are: share, share x depth, share x depth^2, share x depth^2 x l. Beside the ends of the face the plane
     continues as a cone about the end of the toe; of its soil the part along e counts (side wedges, McKyes 1985).
     `shift` [m] is added to and subtracted from the depths, for the area of the plane; zero where no area is needed.
+    `lowest` [m] is the lowest height of the toe.
     """
     near = vec4()
     base = f * BINS
@@ -136,14 +166,40 @@ def weigh_soil(
         push.columns[world, base + q] = vec6()
     low, high = toe_range(push, view, world, f)
     box = node_box(g, m, view, low, high + reach, l0 - reach, l1 + reach)
+    bottom = m.position[2] + lowest - shift
+    nearest = high + real(NEXT) * g.spacing
+    if view.cot_rake < real(0.0):  # beyond the ends of its toe the plane of a face that leans ahead is not known
+        nearest = real(t.FAR)
     for i in range(box.row0, box.row1 + 1):
-        for j in range(box.column0, box.column1 + 1):
-            soil = soil_ahead(g, push, view, world, f, m, l0, l1, reach, shift, brim, i, j)
-            if soil.share > real(0.0):
-                add_columns(push, world, base, per_bin, soil.depth, soil.away, soil.share, shift)
-                near += next_to_face(g, soil)
-            if soil.share_beside > real(0.0):
-                add_columns(push, world, base, per_bin, soil.depth, soil.away_beside, soil.share_beside, shift)
+        y = (g.y0 + real(i) * g.spacing - m.position[1]) * view.ahead[1]
+        j = int(box.column0)
+        while j <= box.column1:
+            tile = g.table[world, i // TILE, j // TILE]
+            last = wp.min(box.column1, j | (TILE - 1))
+            # Most tiles within reach stand so low that no plane passes below their tops.
+            first_s = (g.x0 + real(j) * g.spacing - m.position[0]) * view.ahead[0] + y
+            last_s = (g.x0 + real(last) * g.spacing - m.position[0]) * view.ahead[0] + y
+            least = wp.min(first_s, last_s)
+            if least > nearest:
+                top = tile_top(g, push, world, i // TILE, j // TILE, tile)
+                if (least - high) * per_bin >= SURELY * (top - bottom):
+                    j = last + 1
+            while j <= last:
+                surface = real(0.0)
+                if tile >= 0:
+                    surface = g.levels[world, tile, i % TILE, j % TILE][SURFACE]
+                else:
+                    surface = surface_at(g, world, i, j)
+                # So do most nodes.
+                s = (g.x0 + real(j) * g.spacing - m.position[0]) * view.ahead[0] + y
+                if s <= nearest or (s - high) * per_bin < SURELY * (surface - bottom):
+                    soil = soil_ahead(g, push, view, world, f, m, l0, l1, reach, shift, brim, i, j, surface)
+                    if soil.share > real(0.0):
+                        add_columns(push, world, base, per_bin, soil.depth, soil.away, soil.share, shift)
+                        near += next_to_face(g, soil)
+                    if soil.share_beside > real(0.0):
+                        add_columns(push, world, base, per_bin, soil.depth, soil.away_beside, soil.share_beside, shift)
+                j += 1
     return near
 
 
@@ -164,9 +220,9 @@ def weigh_soil_together(
         q = base + lane
         soil = SoilAhead()
         if q < nodes:
-            soil = soil_ahead(
-                g, push, view, world, f, m, l0, l1, reach, shift, brim, box.row0 + q // width, box.column0 + q % width
-            )
+            i = box.row0 + q // width
+            j = box.column0 + q % width
+            soil = soil_ahead(g, push, view, world, f, m, l0, l1, reach, shift, brim, i, j, surface_at(g, world, i, j))
         if soil.share > real(0.0):
             near += next_to_face(g, soil)
         sums = share_columns(sums, per_bin, soil.depth, soil.away, soil.share, shift, lane)
@@ -315,7 +371,7 @@ def weigh_face(
     height = team.first(outline[2]) - lowest
     brim = vec2(wp.max(height, push.depth[world, f]) + g.spacing, soil.tan_repose)
     if lanes == 1:
-        near = weigh_soil(g, push, view, world, f, m, l0, l1, reach, per_bin, shift, brim)
+        near = weigh_soil(g, push, view, world, f, m, l0, l1, reach, per_bin, shift, brim, lowest)
     else:
         near = weigh_soil_together(g, push, view, world, f, m, l0, l1, reach, per_bin, shift, brim, lane, lanes)
     if lane > 0:

@@ -28,6 +28,7 @@ SLOT, NODE, SHEAR_NODE, PAIR, BLOCK = "slot", "node", "node that keeps a shear s
 VERTEX, CHUNK = "vertex of each world", "chunk of vertices of each world"
 SHAPE, POINT, POINT_CHUNK = "small shape of each world", "point of each world", "chunk of points of each world"
 FACE, FACE_SAMPLE, FACE_BIN = "steep face of each world", "sample of a face's toe", "trial plane of a face"
+TOP = "tile whose top is known"
 PER_WORLD, TEAMS = "kernels with one thread per world", "kernels with a team of lanes per body"
 DISPLACE, ERODE, EVALUATE = "displace", "erode", "evaluate"  # stages whose scratch may lie in the same memory
 SHARED = (NODE, PAIR, BLOCK)  # extents of scratch that worlds share if they do not work at the same time

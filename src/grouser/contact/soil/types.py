@@ -62,6 +62,7 @@ from grouser.contact.soil.layout import (
     SHEAR_NODE,
     SLOT,
     TEAMS,
+    TOP,
     VERTEX,
     kept,
     laid_out,
@@ -367,6 +368,9 @@ class Pushing:
     wall: array2d[real] = kept(FACE)  # [rad] angle of the wall friction
     since: array2d[real] = kept(FACE)  # [m] motion since `target` was found
     unswept: array2d[real] = kept(FACE)  # [m] advance since nodes were cut
+    seen_tile: array2d[int] = kept(TOP)  # tile whose top is known, counted from 1
+    seen_stamp: array2d[int] = kept(TOP)  # number of times it had been written then
+    seen_top: array2d[real] = kept(TOP)  # [m] height that none of its nodes exceeds
     swept: array[Box] = scratch(SLOT, EMPTY)  # nodes that faces have cut or held in this step
     toe: array2d[real] = scratch(FACE_SAMPLE)  # [m] heights along the toe of each face
     columns: array2d[vec6] = scratch(FACE_BIN)  # sums over columns of soil for each trial plane

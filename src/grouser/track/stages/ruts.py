@@ -88,7 +88,8 @@ def leave_rut(world: int, which: int, tr: Track, g: Ground, tiles: GroundArrays,
                 if pressed > zero:
                     bears = g.modulus * wp.pow(wp.max(levels[VIRGIN] - levels[SURFACE], zero), g.exponent)
                     if stiffness * pressed > bears:  # the soil yields
-                        spring, slope = laws.rebound(levels[VIRGIN] - plate, stiffness, g.modulus, g.exponent)
+                        sinkage = levels[VIRGIN] - plate
+                        spring = laws.rebound_after(pressed, sinkage, bears, stiffness, g.modulus, g.exponent)
                         if pressed > spring and allocate_tile(tiles, world, row / TILE, column / TILE):
                             old = touched_levels(tiles, world, row, column)
                             now = plate + spring
