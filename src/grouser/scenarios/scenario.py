@@ -106,6 +106,15 @@ S = TypeVar("S", bound=Settings)
 
 
 @dataclass(frozen=True)
+class Batch(Generic[S]):
+    """How cases of a scenario run as worlds of one batch on a device."""
+
+    shared: Callable[[S], str]  # what all worlds of a batch must have in common, as text
+    refused: Callable[[S], str]  # why a case cannot be a world; empty if it can
+    build: Callable[[Sequence[S], str], Simulation]  # of all worlds, on a device such as "cuda"
+
+
+@dataclass(frozen=True)
 class Scenario(Generic[S]):
     """One experiment of a paper. `metrics` and `figures` are stored in the header of the recording."""
 
@@ -120,13 +129,21 @@ class Scenario(Generic[S]):
     measure: Callable[[S, Recording], Mapping[str, Any]]  # metric values from the recording alone
     title: Callable[[S, Simulation], str] = lambda settings, sim: ""  # of the report; empty: the name
     rate: float = 100.0  # [Hz] default number of frames recorded per simulated second
+    batch: Batch[S] | None = None  # None: cases cannot share a batch
 
 
 FUNCTIONS = ("metrics", "figures", "build", "duration", "measure", "title")
 
 
 def scenario_of(
-    module: str, settings: type[S], *, summary: str, source: str, rate: float = 100.0, **functions: Callable[..., Any]
+    module: str,
+    settings: type[S],
+    *,
+    summary: str,
+    source: str,
+    rate: float = 100.0,
+    batch: Batch[S] | None = None,
+    **functions: Callable[..., Any],
 ) -> Scenario[S]:
     """Make the scenario that a module defines by its functions, those of FUNCTIONS.
 
@@ -136,4 +153,4 @@ def scenario_of(
     own: dict[str, Callable[..., Any]] = {"duration": lambda s: s.duration}
     own |= {name: function for name, function in vars(sys.modules[module]).items() if name in FUNCTIONS}
     name = module.rpartition(".")[2].replace("_", "-")
-    return Scenario(name, summary, source, settings, rate=rate, **(own | functions))
+    return Scenario(name, summary, source, settings, rate=rate, batch=batch, **(own | functions))
