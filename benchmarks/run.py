@@ -22,6 +22,7 @@ CASES = {
     "revolution": "revolution",
     "convex": "convex",
     "ground": "ground",
+    "kilometre": "kilometre",
     "vehicle": "vehicle",
     "track": "track",
     "start-up": "start_up",

@@ -17,11 +17,14 @@ import grouser
 PAGE = ROOT / "docs" / "traverse.md"
 LENGTH = 30.0  # [m]
 DRIVES: dict[str, dict[str, Any]] = {
-    "5 ms": {"step": 5e-3},
-    "by speed, 4 ms": {},
+    "8 ms": {"step": 8e-3},
+    "8 ms, parts of 1/8 cell": {"step": 8e-3, "part_travel": 0.125},
+    "by speed, 6.4 ms": {},
+    "4 ms": {"step": 4e-3},
     "2 ms": {"step": 2e-3},
     "1 ms": {"step": 1e-3},
-    "with rocks, 4 ms": {"rocks": {}},
+    "with rocks, 6.4 ms": {"rocks": {}},
+    "with rocks, 4 ms": {"rocks": {}, "step": 4e-3},
     "with rocks, 2 ms": {"rocks": {}, "step": 2e-3},
 }
 COLUMNS = {

@@ -178,11 +178,16 @@ def sweep(
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", metavar="S", help="End a case that takes longer; it fails.")
     ] = None,
+    worlds: Annotated[
+        int | None,
+        typer.Option("--worlds", metavar="N", help="Cases that a worker takes at a time, as worlds of one batch."),
+    ] = None,
+    device: Annotated[str, _short("--device", "NAME", "Where such a batch runs: cuda, cuda:1, cpu.")] = "cuda",
 ) -> int:
     """Run many cases of a scenario; goes on where an interrupted sweep ended."""
     from grouser.commands import console
 
-    return console.sweep(file, out, workers, force, on, time_limit)
+    return console.sweep(file, out, workers, force, on, time_limit, worlds, device)
 
 
 @app.command(epilog=example("validate ding2011 --also friction=mohr-coulomb --out scores"))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks import rover, run, soil_wheel
+from benchmarks import kilometre, rover, run, soil_wheel
 from benchmarks.run import REFERENCE, Row, status
 from benchmarks.soil_stages import STAGES, WHEELS, stage_table, stage_times, timed_block
 from grouser.scenarios.single_wheel import SingleWheel, build
@@ -58,6 +58,15 @@ def test_a_check_fails_if_a_bar_is_missed(monkeypatch, tmp_path, value, ended):
 def test_bars_of_the_soil():
     """The numbers that a wheel and a rover may cost on the reference machine [us]."""
     assert soil_wheel.BARS == {0.01: 60.0, 0.005: 200.0}
+
+
+def test_bar_of_a_kilometre(monkeypatch):
+    """Ten times real time: a run at nine times misses it, whatever the other run of the case was disturbed by."""
+    for factors, met in (((11.0, 2.0), True), ((9.0, 9.0), False)):
+        left = list(factors)
+        monkeypatch.setattr(kilometre, "factor", lambda folder, left=left: left.pop())
+        (row,) = kilometre.measure()
+        assert row.met(REFERENCE) is met
     assert rover.BAR == 533.0
 
 

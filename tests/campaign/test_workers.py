@@ -155,13 +155,13 @@ def test_a_single_worker_is_replaced_too(runner):
 def test_a_worker_killed_while_it_waits_is_replaced(runner, monkeypatch):
     submit, killed = worker_pool._Worker.submit, []
 
-    def deadly(process, task, order):
+    def deadly(process, task, bundle):
         if task is worker.work and not killed:
-            killed.append(order.case.name)
+            killed.append(bundle[0].case.name)
             process.kill()
             process.process.join()
             eventually(lambda: process.pool._broken, "it is noticed")  # as the pool notices it in a thread of its own
-        return submit(process, task, order)
+        return submit(process, task, bundle)
 
     monkeypatch.setattr(worker_pool._Worker, "submit", deadly)
     counts = swept(runner)
@@ -198,16 +198,17 @@ def test_a_sweep_does_not_know_its_executor(runner, monkeypatch):
 
     class Here:
         def execute(self, job):
-            orders = list(job.orders)
+            bundles = list(job.bundles)
             lost = ["0004", "0004"]
-            while orders:
-                order = orders.pop()
-                if order.case.name in lost:
-                    lost.remove(order.case.name)
-                    assert job.died(order, "lost")
-                    orders.append(order)
+            while bundles:
+                bundle = bundles.pop()
+                if bundle[0].case.name in lost:
+                    lost.remove(bundle[0].case.name)
+                    again = job.died(bundle, "lost")
+                    assert again == [bundle]
+                    bundles += again
                 else:
-                    job.ended(order, worker.work(job.runner, order))
+                    job.ended(bundle, worker.work(job.runner, bundle))
 
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setattr("grouser.campaign.run.executor_named", lambda on, workers: Here())

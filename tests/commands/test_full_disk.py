@@ -159,13 +159,13 @@ def test_a_case_whose_disk_is_full_stops_the_sweep(tmp_path, monkeypatch):
     sweep = read_sweep(sweep_file(tmp_path, set={"event": "full"}))
     order = worker.Order(sweep.cases[0], tmp_path / "out", sweep.digest)
     with pytest.raises(OSError, match="No space left on device"):
-        worker.work(ScenarioRunner(sweep.rate, False), order)
+        worker.work(ScenarioRunner(sweep.rate, False), (order,))
     monkeypatch.setattr(
         worker, "write_result", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "No space left"))
     )
     sweep = read_sweep(sweep_file(tmp_path))
     with pytest.raises(OSError, match="No space left"):
-        worker.work(ScenarioRunner(sweep.rate, False), worker.Order(sweep.cases[0], tmp_path / "out", sweep.digest))
+        worker.work(ScenarioRunner(sweep.rate, False), (worker.Order(sweep.cases[0], tmp_path / "out", sweep.digest),))
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux only")

@@ -1,5 +1,8 @@
 """Where the cases of a sweep run. An executor gets a `Job` and tells it what became of each case.
 
+A worker runs a bundle at a time: one case, or several as worlds of a batch if the runner can. If it dies or takes too
+long with several, they are run again one by one, so that the one that is to blame is found.
+
 The local worker pool and a Ray cluster are executors. What makes a sweep (cases, seeds, result files, resuming, table,
 page) does not know which of them is used.
 """
@@ -13,7 +16,7 @@ from typing import Any, Protocol
 
 from grouser.campaign import worker
 from grouser.campaign.results import COMPLETE, SweepFolder
-from grouser.campaign.worker import Order, Runner
+from grouser.campaign.worker import Bundle, Order, Runner
 from grouser.errors import GrouserError
 
 RETRIES = 2  # how often a case is run again after its worker died
@@ -46,7 +49,7 @@ class Executor(Protocol):
 
 
 class Job:
-    """The cases to run. An executor calls `ended`, `died` or `overdue` for each case that it took from `orders`."""
+    """The cases to run. An executor calls `ended`, `died` or `overdue` for each bundle that it took from `bundles`."""
 
     def __init__(
         self,
@@ -59,34 +62,45 @@ class Job:
     ):
         """`time_limit` [s]: a case that takes longer is ended and fails."""
         self.folder, self.runner, self.orders, self.counts, self.show = folder, runner, orders, counts, show
+        self.bundles = worker.bundled(runner, orders)
         self.time_limit = time_limit
         self.deaths: Counter[str] = Counter()  # number of workers that died, by the case they were running
 
-    def ended(self, order: Order, outcome: dict[str, Any]) -> None:
-        """Count a case whose result file is written."""
+    def ended(self, bundle: Bundle, outcomes: Sequence[dict[str, Any]]) -> None:
+        """Count cases whose result files are written."""
+        for order, outcome in zip(bundle, outcomes, strict=True):
+            self._count(order, outcome)
+
+    def _count(self, order: Order, outcome: dict[str, Any]) -> None:
         if outcome["status"] == COMPLETE:
             self.counts.done += 1
         else:
             self.counts.failed[order.case.name] = outcome["reason"]
         self.show(self.counts)
 
-    def died(self, order: Order, how: str) -> bool:
-        """The worker of a case died. True if it is to be run again: it has no result and was not tried too often."""
-        name = order.case.name
-        self.deaths[name] += 1
-        if self.folder.finished(name):
-            self.ended(order, {"status": COMPLETE})
-        elif self.deaths[name] > RETRIES:
-            self._fail(order, f"its worker died {self.deaths[name]} times ({how})")
-        else:
-            return True
-        return False
+    def died(self, bundle: Bundle, how: str) -> list[Bundle]:
+        """The worker of a bundle died. Returns what is to be run again: no result, and not tried too often."""
+        again: list[Bundle] = []
+        for order in bundle:
+            name = order.case.name
+            self.deaths[name] += 1
+            if self.folder.finished(name):
+                self._count(order, {"status": COMPLETE})
+            elif self.deaths[name] > RETRIES:
+                self._fail(order, f"its worker died {self.deaths[name]} times ({how})")
+            else:
+                again.append((order,))
+        return again
 
-    def overdue(self, order: Order) -> None:
-        """The case was ended because it took longer than the time limit. It is not run again."""
-        self._fail(order, f"ended after the time limit of {self.time_limit:g} s")
+    def overdue(self, bundle: Bundle) -> list[Bundle]:
+        """A bundle was ended because it took longer than the time limit. Returns what is to be run again: not a case
+        that ran alone."""
+        if len(bundle) > 1:
+            return [(order,) for order in bundle]
+        self._fail(bundle[0], f"ended after the time limit of {self.time_limit:g} s")
+        return []
 
     def _fail(self, order: Order, reason: str) -> None:
         outcome = worker.failed(reason)
         worker.write_result(order, outcome)
-        self.ended(order, outcome)
+        self._count(order, outcome)

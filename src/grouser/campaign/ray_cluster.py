@@ -1,4 +1,4 @@
-"""Executor that runs cases on a Ray cluster: one actor per core, one case at a time on each.
+"""Executor that runs cases on a Ray cluster: one actor per core with one case at a time, or one per GPU with a batch.
 
 Actors run a case in a temporary folder of their node and send the result back; the driver writes the same files as a
 local sweep. So the nodes need Grouser, of the same version, and no folder in common. A dead actor is replaced, and its
@@ -24,7 +24,7 @@ from typing import Any
 import grouser
 from grouser.campaign import worker
 from grouser.campaign.executor import RETRIES, Job, SweepStopped
-from grouser.campaign.worker import Order, Runner
+from grouser.campaign.worker import BatchRunner, Bundle, Order, Runner
 from grouser.campaign.worker_pool import ONE_THREAD
 from grouser.errors import InputError
 from grouser.files import atomic_file
@@ -39,7 +39,7 @@ QUIET = {  # settings of Ray, unless the user has others
 
 
 class CaseActor:
-    """Runs cases on a node. Ray makes one of it per core."""
+    """Runs cases on a node. Ray makes one of it per core, or per GPU if the runner takes batches to one."""
 
     def __init__(self, runner: Runner):
         self.runner = runner
@@ -50,12 +50,16 @@ class CaseActor:
             worker.warm(self.runner, order)
         return grouser.__version__
 
-    def work(self, order: Order) -> tuple[dict[str, Any], bytes | None]:
-        """Run a case. Returns its result, and its recording if that is to be kept."""
+    def work(self, bundle: Bundle) -> list[tuple[dict[str, Any], bytes | None]]:
+        """Run cases. Returns the result of each, and its recording if that is to be kept."""
         with tempfile.TemporaryDirectory(prefix="grouser-case-") as folder:
-            found = worker.perform(self.runner, order, Path(folder))
-            kept = Path(folder) / worker.KEPT
-            return found, kept.read_bytes() if kept.exists() else None
+            places = [Path(folder) / order.case.name for order in bundle]
+            for place in places:
+                place.mkdir()
+            results = worker.perform(self.runner, bundle, places)
+            kept = [place / worker.KEPT for place in places]
+            recordings = [file.read_bytes() if file.exists() else None for file in kept]
+            return list(zip(results, recordings, strict=True))
 
 
 @contextmanager
@@ -138,8 +142,8 @@ def _imported() -> Any:
 @dataclass
 class _Actor:
     handle: Any
-    order: Order | None = None  # the case it runs; None: it is warming up
-    due: float = float("inf")  # [s] of the monotonic clock, when that case reaches the time limit
+    bundle: Bundle | None = None  # the cases it runs; None: it is warming up
+    due: float = float("inf")  # [s] of the monotonic clock, when they reach the time limit
 
 
 class _Dispatcher:
@@ -147,14 +151,15 @@ class _Dispatcher:
 
     def __init__(self, ray: Any, job: Job, workers: int | None):
         self.ray, self.job, self.wanted = ray, job, workers
-        self.waiting = deque(job.orders)
-        self.open = len(job.orders)  # cases that have not ended
-        self.first = job.orders[0]
+        self.waiting = deque(job.bundles)
+        self.open = len(job.bundles)  # bundles that have not ended
+        self.first = self.waiting[0][0]
         self.busy: dict[Any, _Actor] = {}  # by the reference to what it is to return
         self.runner = ray.put(job.runner)
         self.dead_before_a_case = 0  # actors that died while warming up, since one last got through
-        environment = {"env_vars": ONE_THREAD}
-        self.actor = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0, runtime_env=environment)(CaseActor)
+        self.gpus = job.runner.gpus if isinstance(job.runner, BatchRunner) else 0
+        needs = {"num_cpus": 1, "num_gpus": self.gpus, "runtime_env": {"env_vars": ONE_THREAD}}
+        self.actor = ray.remote(max_restarts=0, max_task_retries=0, **needs)(CaseActor)
 
     def work(self) -> None:
         look = 0.0
@@ -172,21 +177,33 @@ class _Dispatcher:
                 self.ray.kill(actor.handle)
 
     def _grow(self) -> None:
-        """Have an actor for each core of the cluster, which may have grown, or for each case if those are fewer."""
-        cores = self.wanted or max(1, int(self.ray.cluster_resources().get("CPU", 1)))
-        for _ in range(min(cores, self.open) - len(self.busy)):
+        """Have an actor for each core or GPU of the cluster, which may have grown, or for each bundle if those are
+        fewer."""
+        for _ in range(min(self._places(), self.open) - len(self.busy)):
             handle = self.actor.remote(self.runner)
             self.busy[handle.warm.remote(self.first)] = _Actor(handle)
 
+    def _places(self) -> int:
+        """Number of actors that the cluster has room for, or that are wanted."""
+        there = self.ray.cluster_resources()
+        if self.gpus and there.get("GPU", 0) < self.gpus:
+            raise SweepStopped("the cluster has no GPU: allowed is --device cpu, or a cluster with one")
+        room = there.get("GPU", 0) / self.gpus if self.gpus else there.get("CPU", 1)
+        return self.wanted or max(1, int(room))
+
     def _end_overdue(self) -> None:
-        """Kill actors whose case takes too long. Their cases fail; `_grow` replaces them."""
+        """Kill actors whose cases take too long; `_grow` replaces them. A case that ran alone fails."""
         now = time.monotonic()
         for reference, actor in [pair for pair in self.busy.items() if pair[1].due <= now]:
-            assert actor.order is not None  # only a case has a limit
+            assert actor.bundle is not None  # only cases have a limit
             del self.busy[reference]
             self.ray.kill(actor.handle)
-            self.job.overdue(actor.order)
-            self.open -= 1
+            self._again(self.job.overdue(actor.bundle))
+
+    def _again(self, bundles: list[Bundle]) -> None:
+        """A bundle has ended without results: run what is left of it again."""
+        self.waiting.extendleft(reversed(bundles))
+        self.open += len(bundles) - 1
 
     def _collect(self, reference: Any, actor: _Actor) -> None:
         """Take what an actor returns and give it the next case."""
@@ -200,11 +217,11 @@ class _Dispatcher:
         except errors.RayError as error:
             self._replace_dead(actor, error)
             return
-        if actor.order is None:
+        if actor.bundle is None:
             self._check_version(returned)
             self.dead_before_a_case = 0
         else:
-            self._keep(actor.order, *returned)
+            self._keep(actor.bundle, returned)
         if self.waiting:
             self._submit(actor)
         else:
@@ -217,29 +234,28 @@ class _Dispatcher:
             )
 
     def _submit(self, actor: _Actor) -> None:
-        actor.order, limit = self.waiting.popleft(), self.job.time_limit
+        actor.bundle, limit = self.waiting.popleft(), self.job.time_limit
         actor.due = float("inf") if limit is None else time.monotonic() + limit
-        self.busy[actor.handle.work.remote(actor.order)] = actor
+        self.busy[actor.handle.work.remote(actor.bundle)] = actor
 
-    def _keep(self, order: Order, found: dict[str, Any], recording: bytes | None) -> None:
-        """Write the result of a case, as a local worker does."""
-        if recording is not None:
-            with atomic_file(worker.recording_file(order)) as part:
-                part.write_bytes(recording)
-        self.job.ended(order, worker.keep(order, found))
+    def _keep(self, bundle: Bundle, returned: list[tuple[dict[str, Any], bytes | None]]) -> None:
+        """Write the results of cases, as a local worker does."""
+        for order, (_, recording) in zip(bundle, returned, strict=True):
+            if recording is not None:
+                with atomic_file(worker.recording_file(order)) as part:
+                    part.write_bytes(recording)
+        self.job.ended(bundle, [worker.keep(order, found) for order, (found, _) in zip(bundle, returned, strict=True)])
         self.open -= 1
 
     def _replace_dead(self, actor: _Actor, error: Exception) -> None:
-        """Run the case of a dead actor again, unless it was tried too often. `_grow` makes another actor."""
+        """Run the cases of a dead actor again, unless they were tried too often. `_grow` makes another actor."""
         how = _why(error)
-        if actor.order is None:
+        if actor.bundle is None:
             self.dead_before_a_case += 1
             if self.dead_before_a_case > RETRIES + len(self.busy):
                 raise SweepStopped(f"the workers of the cluster ended before their first case ({how})")
-        elif self.job.died(actor.order, how):
-            self.waiting.appendleft(actor.order)
         else:
-            self.open -= 1
+            self._again(self.job.died(actor.bundle, how))
         self._grow()
 
 

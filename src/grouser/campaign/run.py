@@ -20,7 +20,7 @@ LOCAL, RAY = "local", "ray"  # values of --on; RAY also as ray://HOST:PORT
 def executor_named(on: str, workers: int | None) -> Executor:
     """The executor that --on names. Raises InputError, before anything is written, if it cannot be used."""
     if on == LOCAL:
-        return LocalProcesses(workers or usable_cores())
+        return LocalProcesses(workers, usable_cores())
     if on == RAY or on.startswith(f"{RAY}://"):
         from grouser.campaign.ray_cluster import RayCluster
 

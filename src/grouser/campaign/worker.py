@@ -8,10 +8,11 @@ import shutil
 import signal
 import threading
 import traceback
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from grouser.campaign.results import CASES, COMPLETE, FAILED, RECORDINGS, WORKING, write_json
 from grouser.errors import GrouserError
@@ -38,6 +39,21 @@ class Runner(Protocol):
         ...
 
 
+@runtime_checkable
+class BatchRunner(Protocol):
+    """A runner that can also run several cases at once, as worlds of one batch."""
+
+    gpus: int  # that a worker needs for itself
+
+    def together(self, cases: Sequence[Case]) -> list[list[int]]:
+        """Numbers of cases that may share a batch, each once; the order within a batch is that of `cases`."""
+        ...
+
+    def run_batch(self, cases: Sequence[Case], folders: Sequence[Path]) -> list[dict[str, Any]]:
+        """As `run` of each case. An error is one of the batch: the caller runs its cases one by one."""
+        ...
+
+
 @dataclass(frozen=True)
 class Order:
     """A case to run, and the folder for its result."""
@@ -45,6 +61,16 @@ class Order:
     case: Case
     folder: Path  # of the sweep
     digest: str
+
+
+Bundle = tuple[Order, ...]  # what a worker runs at a time: one case, or several as worlds of a batch
+
+
+def bundled(runner: Runner, orders: Sequence[Order]) -> list[Bundle]:
+    """The orders as a runner wants to have them: one by one, or in batches."""
+    if not isinstance(runner, BatchRunner):
+        return [(order,) for order in orders]
+    return [tuple(orders[k] for k in group) for group in runner.together([order.case for order in orders])]
 
 
 def start() -> None:
@@ -66,23 +92,42 @@ def warm(runner: Runner, order: Order) -> None:
         runner.warm(order.case)
 
 
-def work(runner: Runner, order: Order) -> dict[str, Any]:
-    """Run a case and write its result file. Returns status and reason. Raises OSError if nothing can be written."""
-    working = order.folder / WORKING / order.case.name
+def work(runner: Runner, bundle: Bundle) -> list[dict[str, Any]]:
+    """Run cases and write their result files. Returns status and reason of each.
+
+    Raises OSError if nothing can be written.
+    """
+    places = [order.folder / WORKING / order.case.name for order in bundle]
     try:
-        shutil.rmtree(working, ignore_errors=True)
-        working.mkdir(parents=True)
-        found = perform(runner, order, working)
-        if (working / KEPT).exists():
-            (order.folder / RECORDINGS).mkdir(exist_ok=True)
-            (working / KEPT).replace(recording_file(order))
+        for working in places:
+            shutil.rmtree(working, ignore_errors=True)
+            working.mkdir(parents=True)
+        results = perform(runner, bundle, places)
+        for order, working in zip(bundle, places, strict=True):
+            if (working / KEPT).exists():
+                (order.folder / RECORDINGS).mkdir(exist_ok=True)
+                (working / KEPT).replace(recording_file(order))
     finally:
-        shutil.rmtree(working, ignore_errors=True)
-    return keep(order, found)
+        for working in places:
+            shutil.rmtree(working, ignore_errors=True)
+    return [keep(order, found) for order, found in zip(bundle, results, strict=True)]
 
 
-def perform(runner: Runner, order: Order, working: Path) -> dict[str, Any]:
-    """Run a case in an empty folder. An error of the case is its result. Raises OSError if the disk is full."""
+def perform(runner: Runner, bundle: Bundle, places: Sequence[Path]) -> list[dict[str, Any]]:
+    """Run cases, each in an empty folder. An error of a case is its result. Raises OSError if the disk is full."""
+    if len(bundle) > 1 and isinstance(runner, BatchRunner):
+        try:
+            return runner.run_batch([order.case for order in bundle], places)
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno in FULL:
+                raise
+        for working in places:  # one case may have spoilt the batch: alone, each has its own result
+            shutil.rmtree(working, ignore_errors=True)
+            working.mkdir(parents=True)
+    return [_perform_one(runner, order, working) for order, working in zip(bundle, places, strict=True)]
+
+
+def _perform_one(runner: Runner, order: Order, working: Path) -> dict[str, Any]:
     try:
         return runner.run(order.case, working)
     except GrouserError as error:
@@ -131,8 +176,11 @@ __all__ = [
     "COMPLETE",
     "FAILED",
     "KEPT",
+    "BatchRunner",
+    "Bundle",
     "Order",
     "Runner",
+    "bundled",
     "failed",
     "keep",
     "perform",

@@ -20,7 +20,7 @@ from typing import Any
 
 from grouser.campaign import worker
 from grouser.campaign.executor import RETRIES, Job, SweepStopped
-from grouser.campaign.worker import Order, Runner
+from grouser.campaign.worker import BatchRunner, Bundle, Order, Runner
 
 ONE_THREAD: dict[str, str] = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"),
@@ -36,15 +36,15 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.pool = ProcessPoolExecutor(1, context, worker.start)
         self.process: Any = None
-        self.due = float("inf")  # [s] of the monotonic clock, when its case reaches the time limit
-        self.overdue: Order | None = None  # the case for which it was ended
+        self.due = float("inf")  # [s] of the monotonic clock, when its bundle reaches the time limit
+        self.overdue: Bundle | None = None  # the bundle for which it was ended
 
-    def submit(self, task: Callable[[Runner, Order], Any], order: Order) -> Future[Any]:
+    def submit(self, task: Callable[[Runner, Any], Any], given: Order | Bundle) -> Future[Any]:
         if self.process is not None:
-            return self.pool.submit(task, self.runner, order)
+            return self.pool.submit(task, self.runner, given)
         before = set(multiprocessing.active_children())
         with _worker_environment():
-            future = self.pool.submit(task, self.runner, order)  # this starts the process
+            future = self.pool.submit(task, self.runner, given)  # this starts the process
             self.process = next(iter(set(multiprocessing.active_children()) - before), None)
         return future
 
@@ -96,11 +96,13 @@ def _interrupts_deferred() -> Iterator[None]:
 class LocalProcesses:
     """Executor that runs cases on processes of this machine."""
 
-    def __init__(self, workers: int):
-        self.workers = workers
+    def __init__(self, workers: int | None, cores: int):
+        """`workers`: number of processes, by default one for each core, or one alone if it takes batches to a GPU."""
+        self.workers, self.cores = workers, cores
 
     def execute(self, job: Job) -> None:
-        _WorkerPool(job).work(self.workers)
+        takes_gpu = isinstance(job.runner, BatchRunner) and job.runner.gpus
+        _WorkerPool(job).work(self.workers or (1 if takes_gpu else self.cores))
 
 
 class _WorkerPool:
@@ -108,10 +110,10 @@ class _WorkerPool:
 
     def __init__(self, job: Job):
         self.job = job
-        self.waiting = deque(job.orders)
-        self.busy: dict[Future[Any], tuple[_Worker, Order | None]] = {}  # no order: the worker is warming up
+        self.waiting = deque(job.bundles)
+        self.busy: dict[Future[Any], tuple[_Worker, Bundle | None]] = {}  # no bundle: the worker is warming up
         self.dead_before_a_case = 0  # workers that died while warming up
-        self.first = self.waiting[0]
+        self.first = self.waiting[0][0]
         self.workers: list[_Worker] = []
         self.not_started = 0
 
@@ -136,11 +138,11 @@ class _WorkerPool:
         self.workers.append(process)
         self.busy[process.submit(worker.warm, self.first)] = process, None
 
-    def _submit(self, process: _Worker, order: Order) -> None:
+    def _submit(self, process: _Worker, bundle: Bundle) -> None:
         try:
-            self.busy[process.submit(worker.work, order)] = process, order
+            self.busy[process.submit(worker.work, bundle)] = process, bundle
         except BrokenProcessPool:  # the worker died while it was idle
-            self._replace_dead(process, order)
+            self._replace_dead(process, bundle)
         else:
             if self.job.time_limit is not None:
                 process.due = time.monotonic() + self.job.time_limit
@@ -153,21 +155,21 @@ class _WorkerPool:
     def _end_overdue(self) -> None:
         """Kill the workers whose case takes too long. Their futures then end as those of any dead worker."""
         now = time.monotonic()
-        for future, (process, order) in self.busy.items():
+        for future, (process, bundle) in self.busy.items():
             if process.due <= now and not future.done():
-                process.overdue, process.due = order, float("inf")
+                process.overdue, process.due = bundle, float("inf")
                 process.kill()
 
-    def _collect(self, future: Future[Any], process: _Worker, order: Order | None) -> None:
-        """Take the result of a worker and submit the next case to it."""
+    def _collect(self, future: Future[Any], process: _Worker, bundle: Bundle | None) -> None:
+        """Take the results of a worker and submit the next cases to it."""
         process.due = float("inf")
         try:
-            outcome = future.result()
+            outcomes = future.result()
         except BrokenProcessPool:
-            self._replace_dead(process, order)
+            self._replace_dead(process, bundle)
             return
-        if order is not None:
-            self.job.ended(order, outcome)
+        if bundle is not None:
+            self.job.ended(bundle, outcomes)
         if self.waiting:
             self._submit(process, self.waiting.popleft())
         else:
@@ -177,20 +179,20 @@ class _WorkerPool:
             self._start_worker()
         self.not_started = 0
 
-    def _replace_dead(self, process: _Worker, order: Order | None) -> None:
-        """Run the case of a dead worker again, unless its result exists already or it was tried too often."""
+    def _replace_dead(self, process: _Worker, bundle: Bundle | None) -> None:
+        """Run the cases of a dead worker again, unless their results exist already or they were tried too often."""
         how = process.end()
         self.workers.remove(process)
-        if order is None:
+        if bundle is None:
             self.dead_before_a_case += 1
             if self.dead_before_a_case > RETRIES:
                 raise SweepStopped(
                     f"the worker processes ended before their first case ({how}); in a script, call grouser.sweep "
                     "below `if __name__ == '__main__':`"
                 )
-        elif process.overdue is order:
-            self.job.overdue(order)
-        elif self.job.died(order, how):
-            self.waiting.appendleft(order)
+        else:
+            overdue = process.overdue is bundle
+            again = self.job.overdue(bundle) if overdue else self.job.died(bundle, how)
+            self.waiting.extendleft(reversed(again))
         if self.waiting:
             self._start_worker()

@@ -173,8 +173,9 @@ def _data_kept(outcome: Outcome) -> str:
 
 
 def sweep(
-    file: Path, out: Path | None, workers: int | None, force: bool, on: str = "local", time_limit: float | None = None
-) -> int:
+    file: Path, out: Path | None, workers: int | None, force: bool, on: str = "local", time_limit: float | None = None,
+    worlds: int | None = None, device: str = "cuda",
+) -> int:  # fmt: skip
     """Run a sweep with a progress bar. Print where its tables are and which cases failed."""
     from grouser.commands import sweep_progress
     from grouser.commands.run import INTERRUPTED
@@ -190,8 +191,9 @@ def sweep(
     try:
         with sweep_progress.progress_bar(file.stem) as show:
             outcome = swept(
-                file, out=out, workers=workers, force=force, on=on, time_limit=time_limit, progress=on_progress
-            )
+                file, out=out, workers=workers, force=force, on=on, time_limit=time_limit, worlds=worlds,
+                device=device, progress=on_progress,
+            )  # fmt: skip
     except KeyboardInterrupt:
         kept = f": {counts.done} of {counts.total} cases are kept, the same command continues" if counts else ""
         print(f"error: interrupted{kept}", file=sys.stderr)

@@ -129,20 +129,20 @@ def execute(
     sim = scenario.build(settings)
     if experiment.duration > LONG and rate <= LONG_RATE:
         sim.tile_rate = min(sim.tile_rate, LONG_TILE_RATE)
-    _check_duration(experiment.duration, sim.step_size, rate)
+    check_duration(experiment.duration, sim.step_size, rate)
     if tell is not None and (line := long_run(sim, experiment.duration)):
         tell(line)
-    header = _header(experiment, sim, rate)
+    header = header_of(experiment, sim, rate)
     if continues is not None:
         continues.check(header)
     folder = Path(out) if out is not None else new_run_folder(scenario.name)
     with lock_folder(folder, force):
-        run = _Run(experiment, sim, folder, checkpoints, continues)
+        run = OneRun(experiment, sim, folder, checkpoints, continues)
         run.record(header, rate, progress, watch, delay)
         return run.write_results(report, draw)
 
 
-def _check_duration(duration: float, step: float, rate: float) -> None:
+def check_duration(duration: float, step: float, rate: float) -> None:
     """Raise InputError for a duration [s] shorter than one step, longer than MOST_STEPS, or with only one frame."""
     if duration < step * (1 - ROUND_OFF):
         raise InputError(f"the run would last {duration:g} s: allowed is at least one step, {step:g} s")
@@ -170,7 +170,7 @@ def new_run_folder(name: str) -> Path:
     raise InputError(f"runs/{stem}: a thousand folders with that name exist; give another with --out")
 
 
-def _header(experiment: Experiment, sim: Simulation, rate: float) -> dict[str, Any]:
+def header_of(experiment: Experiment, sim: Simulation, rate: float) -> dict[str, Any]:
     from grouser.recording import build_header
 
     scenario, settings = experiment.scenario, experiment.settings
@@ -209,7 +209,7 @@ def _tiles(sim: Simulation) -> dict[str, Any] | None:
     }
 
 
-class _Run:
+class OneRun:
     """One run: recording, status, duration and metrics."""
 
     def __init__(
@@ -240,7 +240,7 @@ class _Run:
         if saved is not None:
             restore(sim, saved)
         with self._beginning() as begin:
-            writer = self._writer(header, rate, watch, delay, begin)
+            writer = self.writer(header, rate, watch, delay, begin)
         if saved is None:
             remove_old_results(self.folder)
         started, start_time = time.perf_counter(), sim.time if saved is None else saved["start_time"]
@@ -255,20 +255,20 @@ class _Run:
             done = 0 if saved is None else saved["done"]
             sim.run(header["duration"], writer=writer, rate=rate, progress=progress, done=done, keep=keep)
         except RunEnded as end:
-            self._set_end("complete", str(end))
+            self.set_end("complete", str(end))
         except RunStopped as stop:
-            self._set_end("stopped", str(stop), stop)
+            self.set_end("stopped", str(stop), stop)
         except KeyboardInterrupt:
-            self._set_end("interrupted", f"interrupted at t = {sim.time:.6g} s")
+            self.set_end("interrupted", f"interrupted at t = {sim.time:.6g} s")
         except BaseException as error:
             if not is_out_of_memory(error):
                 writer.close("stopped", f"{type(error).__name__}: {error}")
                 raise
             stop = RunStopped(out_of_memory(error), module="-", body="-", time=sim.time)
-            self._set_end("stopped", str(stop), stop)
+            self.set_end("stopped", str(stop), stop)
         self.wall_s, self.sim_s = before + time.perf_counter() - started, sim.time - start_time
         with interrupts_ignored():
-            self._finish(writer, [metric["name"] for metric in header["metrics"]])
+            self.finish(writer, [metric["name"] for metric in header["metrics"]])
             if self.status == "complete":
                 forget(self.folder)
 
@@ -285,7 +285,7 @@ class _Run:
             begin.check()
             yield begin
 
-    def _writer(
+    def writer(
         self,
         header: dict[str, Any],
         rate: float,
@@ -303,22 +303,22 @@ class _Run:
             patience=None if watch is None else 0.0, begin=begin,
         )  # fmt: skip
 
-    def _set_end(self, status: str, message: str, stop: RunStopped | None = None) -> None:
+    def set_end(self, status: str, message: str, stop: RunStopped | None = None) -> None:
         self.status, self.message, self.stop = status, message, stop
 
-    def _finish(self, writer: RecordingWriter, names: list[str]) -> None:
+    def finish(self, writer: RecordingWriter, names: list[str]) -> None:
         values: dict[str, Any] = {}
         try:
             writer.flush()
             values = self._measure(names)
         except RunStopped as stop:
-            self._set_end("stopped", str(stop), self.stop or stop)
+            self.set_end("stopped", str(stop), self.stop or stop)
         except MemoryError as error:
             stop = RunStopped(out_of_memory(error), module="-", body="-", time=self.sim.time)
-            self._set_end("stopped", str(stop), self.stop or stop)
+            self.set_end("stopped", str(stop), self.stop or stop)
         except (OSError, RuntimeError) as error:  # HDF5 may write what waits when a reader of the same file is closed
             stop = writer.lose(error)
-            self._set_end("stopped", str(stop), self.stop or stop)
+            self.set_end("stopped", str(stop), self.stop or stop)
         finally:
             try:
                 writer.close(
@@ -327,7 +327,7 @@ class _Run:
                     steps=round(self.sim_s / self.sim.step_size), notes=self.sim.notes,
                 )  # fmt: skip
             except RunStopped as stop:
-                self._set_end("stopped", str(stop), self.stop or stop)
+                self.set_end("stopped", str(stop), self.stop or stop)
 
     def _measure(self, names: list[str]) -> dict[str, Any]:
         """Compute the metric values by name. Some may be missing if the run ended early."""
@@ -368,7 +368,7 @@ class _Run:
                 )
                 stop = RunStopped(reason, module="report", body="-", time=self.sim.time)
                 if self.stop is None:  # else the first reason is the cause
-                    self._set_end("stopped", str(stop), stop)
+                    self.set_end("stopped", str(stop), stop)
         notes = tuple(self.sim.notes)
         return Outcome(self.folder, summary, self.status, self.message, notes, self.stop, undrawn, frames, last_time)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,11 +13,12 @@ from pydantic_core import PydanticCustomError
 
 from grouser.contact.soil import SoilOptions
 from grouser.control import function
+from grouser.engine.mujoco_warp import MujocoWarp
 from grouser.errors import InputError
 from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.scenarios.quantity import Unit
-from grouser.scenarios.scenario import metric, scenario_of, soil_map
+from grouser.scenarios.scenario import Batch, metric, scenario_of, soil_map
 from grouser.scenarios.sensor_choice import Sensors, mount
 from grouser.scenarios.soil_choice import SoilChoice
 from grouser.scenarios.soil_laws import SoilLaws
@@ -29,6 +31,8 @@ from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.generators import slope
 from grouser.terrain.soil_depth import DEEPEST
 
+# Parts of the model that may follow from a start or a drive; in a batch all worlds have the same model.
+FIXED = ("body_pos", "body_quat", "actuator_gainprm", "actuator_biasprm", "actuator_forcerange")
 NAMELESS = ("", "MuJoCo Model")  # what MuJoCo calls a model without a name
 CART = Path(__file__).with_name("cart.xml")
 SLOPE_SIZE = 100.0  # [m] side of the inclined ground
@@ -130,23 +134,7 @@ def title(s: RobotOnSoil, sim: Simulation) -> str:
 
 
 def build(s: RobotOnSoil) -> Simulation:
-    options = SoilOptions(
-        friction=s.friction, erosion=s.erosion, loose_cover=s.loose_cover, faces=s.faces, **s.law_options()
-    )
-    file = s.robot or CART
-    try:
-        sim = on_soil(
-            file, s.soil.resolve(), s.bodies, drive=s.drive, terrain=s.ground(), depth=s.depth(),
-            below=s.soil_below and s.soil_below.resolve(), gravity=s.gravity, scale_with_gravity=s.scale_with_gravity,
-            spacing=s.spacing,
-            step=s.step, base=s.base, place=s.place, settle=s.settle, at=s.at, keyframe=s.keyframe,
-            merge_small_shapes=s.merge_small_shapes, dtype=s.dtype, law=s.law,
-            options=options if s.law == "soil" else None,
-        )  # fmt: skip
-    except InputError as error:
-        if not str(error).startswith(("model ", "link ")):
-            raise
-        raise InputError(f"robot {str(file)!r}: {error}") from None  # a model's name often does not tell the file
+    sim = _on_soil(s, s.soil.resolve())
     if s.controller is not None:
         sim.use_controllers([function.from_file(s.controller, sim.step_size)])
     for channel in channels(sim):
@@ -155,9 +143,66 @@ def build(s: RobotOnSoil) -> Simulation:
     return sim
 
 
+def _on_soil(s: RobotOnSoil, soil: Any, **more: Any) -> Simulation:
+    options = SoilOptions(
+        friction=s.friction, erosion=s.erosion, loose_cover=s.loose_cover, faces=s.faces, **s.law_options()
+    )
+    file = s.robot or CART
+    try:
+        return on_soil(
+            file, soil, s.bodies, drive=s.drive, terrain=s.ground(), depth=s.depth(),
+            below=s.soil_below and s.soil_below.resolve(), gravity=s.gravity, scale_with_gravity=s.scale_with_gravity,
+            spacing=s.spacing,
+            step=s.step, base=s.base, place=s.place, settle=s.settle, at=s.at, keyframe=s.keyframe,
+            merge_small_shapes=s.merge_small_shapes, dtype=s.dtype, law=s.law,
+            options=options if s.law == "soil" else None, **more,
+        )  # fmt: skip
+    except InputError as error:
+        if not str(error).startswith(("model ", "link ")):
+            raise
+        raise InputError(f"robot {str(file)!r}: {error}") from None  # a model's name often does not tell the file
+
+
+def _not_a_world(s: RobotOnSoil) -> str:
+    """Why a case cannot be a world of a batch; empty if it can."""
+    if s.settle is not False:
+        return "worlds of a batch are not set down: allowed is settle = false"
+    if s.step is None:
+        return "worlds of a batch have one step, which each would choose by its soil: allowed is a step, such as 0.004"
+    if s.controller is not None:
+        return "controller: worlds on a device have none; allowed is drive"
+    if s.sensors:
+        return "sensors: worlds on a device have none"
+    return "law = 'rft' is not allowed in a batch: allowed is soil" if s.law == "rft" else ""
+
+
+def _shared(s: RobotOnSoil) -> str:
+    """All but what may differ from world to world: soil, start and values of the drive."""
+    return s.model_dump_json(exclude={"soil", "at", "drive"}) + ",".join(s.drive)
+
+
+def _build_batch(cases: Sequence[RobotOnSoil], device: str) -> Simulation:
+    """A world for each case, which starts as the case does alone. The stiffest soil decides on the parts of a step."""
+    alone = [_on_soil(s, s.soil.resolve()) for s in cases]
+    for one in alone[1:]:
+        if differ := [
+            name for name in FIXED if not np.array_equal(*(getattr(sim.model, name) for sim in (alone[0], one)))
+        ]:
+            raise InputError(f"cases with different {differ[0]} cannot be worlds of one batch")
+    engine = partial(MujocoWarp, device=device)
+    sim = _on_soil(
+        cases[0], [s.soil.resolve() for s in cases], worlds=len(cases), device=device, engine=engine
+    )  # fmt: skip
+    sim.set_start(**{name: np.array([getattr(one.data, name) for one in alone]) for name in ("qpos", "ctrl")})
+    sim.reset()
+    for channel in channels(sim):
+        sim.add_channel(channel)
+    return sim
+
+
 def channels(sim: Simulation) -> list[Channel]:
     """Channels of the whole robot, that is of every body tree that contains a soil body."""
-    m, d = sim.model, sim.data
+    m = sim.model
     out = next(slot.out for slot in sim.engine.slots if slot.module is sim.soil)
     names, others = sim.soil.bodies, sim.loads.others if sim.loads is not None else ()
     roots = np.unique([m.body_rootid[m.body(name).id] for name in names])
@@ -169,13 +214,16 @@ def channels(sim: Simulation) -> list[Channel]:
         sim.loads.sample(at_once=True)
         return sim.loads.floor_load
 
-    def position():
-        return (mass @ d.subtree_com[roots] / mass.sum())[None]
+    def position() -> np.ndarray:
+        return np.array([mass @ d.subtree_com[roots] / mass.sum() for d in sim.worlds_data])
+
+    def power() -> np.ndarray:
+        return np.array([np.maximum(d.qfrc_actuator * d.qvel, 0.0).sum() for d in sim.worlds_data])
 
     return [
         Channel("robot/position", "m", (3,), read=position),
-        Channel("robot/weight", "N", frame="", read=lambda: np.array([weight])),
-        Channel("robot/power", "W", frame="", read=lambda: np.array([np.maximum(d.qfrc_actuator * d.qvel, 0.0).sum()])),
+        Channel("robot/weight", "N", frame="", read=lambda: np.full(sim.worlds, weight)),
+        Channel("robot/power", "W", frame="", read=power),
         Channel("soil/load", "N", (len(names),), labels=names, read=lambda: out.effective.numpy()[..., 2]),
         Channel("floor/load", "N", (len(others),), labels=others, read=floor),
     ]
@@ -273,9 +321,11 @@ def _idle(recording: Recording, load: np.ndarray) -> np.ndarray:
     return (load <= 0).all(axis=0) & (recording["soil/displaced_volume"][-1] <= 0)
 
 
-def _floor_loads(recording: Recording, late: np.ndarray, weight: float) -> dict[str, list[Any]]:
+def _floor_loads(recording: Recording, late: np.ndarray, weight: float) -> dict[str, list[Any] | None]:
     """Loads of bodies that are not soil bodies on the hard floor. Empty if there is no such body or no such floor."""
     channel = "floor/load"
+    if "batch" in recording.header:  # where nobody watched them
+        return dict.fromkeys(("floor_bodies", "floor_load_max_N", "floor_load_mean_N", "floor_load_from_s"))
     if channel not in recording.names():
         return {"floor_bodies": [], "floor_load_max_N": [], "floor_load_mean_N": [], "floor_load_from_s": []}
     names, load = recording.channel_info(channel).labels, recording[channel]
@@ -299,4 +349,5 @@ SCENARIO = scenario_of(
     __name__, RobotOnSoil,
     summary="your own robot on soil: grouser run --robot FILE",
     source="your MJCF or URDF; without one, a four-wheel cart",
+    batch=Batch(shared=_shared, refused=_not_a_world, build=_build_batch),
 )  # fmt: skip

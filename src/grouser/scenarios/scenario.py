@@ -110,6 +110,15 @@ LONG_RATE, LONG_TILE_RATE = 10.0, 0.25  # [Hz] of frames and of changed ground i
 
 
 @dataclass(frozen=True)
+class Batch(Generic[S]):
+    """How cases of a scenario run as worlds of one batch on a device."""
+
+    shared: Callable[[S], str]  # what all worlds of a batch must have in common, as text
+    refused: Callable[[S], str]  # why a case cannot be a world; empty if it can
+    build: Callable[[Sequence[S], str], Simulation]  # of all worlds, on a device such as "cuda"
+
+
+@dataclass(frozen=True)
 class Scenario(Generic[S]):
     """One experiment of a paper. `metrics` and `figures` are stored in the header of the recording."""
 
@@ -123,9 +132,8 @@ class Scenario(Generic[S]):
     duration: Callable[[S], float]  # [s]
     measure: Callable[[S, Recording], Mapping[str, Any]]  # metric values from the recording alone
     title: Callable[[S, Simulation], str] = lambda settings, sim: ""  # of the report; empty: the name
-    rate: float | None = (
-        None  # [Hz] frames recorded per simulated second by default; None: RATE, LONG_RATE if it is long
-    )
+    rate: float | None = None  # [Hz] frames recorded per simulated second; None: RATE, or LONG_RATE if it is long
+    batch: Batch[S] | None = None  # None: cases cannot share a batch
 
     def frame_rate(self, duration: float) -> float:
         """Frames [Hz] that a run of `duration` [s] records if nobody says otherwise."""
@@ -143,6 +151,7 @@ def scenario_of(
     summary: str,
     source: str,
     rate: float | None = None,
+    batch: Batch[S] | None = None,
     **functions: Callable[..., Any],
 ) -> Scenario[S]:
     """Make the scenario that a module defines by its functions, those of FUNCTIONS.
@@ -153,4 +162,4 @@ def scenario_of(
     own: dict[str, Callable[..., Any]] = {"duration": lambda s: s.duration}
     own |= {name: function for name, function in vars(sys.modules[module]).items() if name in FUNCTIONS}
     name = module.rpartition(".")[2].replace("_", "-")
-    return Scenario(name, summary, source, settings, rate=rate, **(own | functions))
+    return Scenario(name, summary, source, settings, rate=rate, batch=batch, **(own | functions))

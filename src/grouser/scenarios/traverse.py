@@ -18,7 +18,6 @@ import pydantic
 from pydantic_core import PydanticCustomError
 
 from grouser.contact.soil import SoilModule, SoilOptions
-from grouser.contact.soil.model import PART_TRAVEL
 from grouser.control import Drive, GroundSpeed, Path, PathFollower, PowerMeter, TipOver, Wheels, WheelSlip
 from grouser.control.memoryless import Memoryless
 from grouser.errors import InputError
@@ -47,8 +46,9 @@ from grouser.terrain.rocks import Rock
 
 RATE = 4.0  # [Hz] recording rate: 75 mm between two frames at 0.3 m/s
 TILE_RATE = 0.25  # [Hz] at which changed ground is recorded: every 1.2 m at 0.3 m/s
-LARGEST_STEP = 5e-3  # [s]
-FASTER = 25 / 24  # speed of a wheel over that of the rover, in bends and over bumps: 4 ms at 0.3 m/s (assumed)
+LARGEST_STEP = 8e-3  # [s]
+PART = 0.4  # [cells] travel of a wheel in a part of a step
+FASTER = 25 / 24  # speed of a wheel over that of the rover, in bends and over bumps (assumed)
 LIVE_TILES = 128  # tiles in use above which ground behind the rover comes to rest
 SLACK = 1.15  # duration / duration at the wanted speed
 OVER = 2.0  # [m] of the way over which energy and slip are drawn
@@ -90,7 +90,8 @@ class Traverse(SoilLaws):
     rover: TraverseRover = TraverseRover()  # type: ignore[valid-type]
     gravity: Annotated[float, pydantic.Field(gt=0), Unit("m/s^2")] = exomars.MARS
     spacing: Metres = 0.01
-    step: Annotated[float, pydantic.Field(gt=0, le=0.02), Unit("s")] | None = None  # None: by speed, 4 ms at 0.3 m/s
+    step: Annotated[float, pydantic.Field(gt=0, le=0.02), Unit("s")] | None = None  # None: by speed, 6.4 ms at 0.3 m/s
+    part_travel: Annotated[float, pydantic.Field(gt=0)] = PART  # [cells] see `SoilOptions.part_travel`
     erosion: bool = True
     live_tiles: Annotated[int, pydantic.Field(ge=1)] = LIVE_TILES
     sensors: Sensors = ()  # {kind: lidar, body: chassis, …}, see docs/sensors.md
@@ -110,8 +111,8 @@ class Traverse(SoilLaws):
 
     @property
     def chosen_step(self) -> float:
-        """Longest step [s] in which the soil follows a wheel as a whole; in a longer one it does so in parts."""
-        return self.step or min(LARGEST_STEP, PART_TRAVEL * self.spacing / (FASTER * self.speed))
+        """Longest step [s] in which a wheel travels half a part: docs/traverse.md says what the step's error is."""
+        return self.step or min(LARGEST_STEP, 0.5 * self.part_travel * self.spacing / (FASTER * self.speed))
 
     @property
     def parameters(self) -> ExoMars:
@@ -133,7 +134,7 @@ def build(s: Traverse) -> Simulation:
     p.wheel_rate(s.speed)  # raises if the drives are too slow
     ground = Ground(elevation, s.soil.resolve(), s.spacing, live_tiles=s.live_tiles)
     surfaces = dict.fromkeys(BODIES, exomars.wheel_surface(p))
-    soil = SoilModule(ground, surfaces, SoilOptions(erosion=s.erosion, **s.law_options()))
+    soil = SoilModule(ground, surfaces, SoilOptions(erosion=s.erosion, part_travel=s.part_travel, **s.law_options()))
     spec = exomars.build(p, gravity=s.gravity)
     _place(spec, p, way, elevation)
     modules: list[Any] = [soil]

@@ -8,6 +8,7 @@ import mujoco
 
 from grouser import module as optional
 from grouser.engine.frame import Frame
+from grouser.engine.host_worlds import HostFrame
 from grouser.module import Channel
 from grouser.simulation.energy import BodyEnergy
 
@@ -21,7 +22,9 @@ def channels(sim: Simulation) -> list[Channel]:
     single = [j for j in range(m.njnt) if m.jnt_type[j] in (2, 3)]  # slide or hinge
     joints, actuators = tuple(m.joint(j).name or f"joint{j}" for j in single), actuator_outputs(m)
     shifts = [module.shifts() for module in sim.modules if isinstance(module, optional.ShiftsBodies)]
-    frame = Frame(sim.engine, sim.recorded_bodies, single, shifts)
+    frame = HostFrame(sim.hosts, sim.recorded_bodies, single) if sim.hosts else Frame(
+        sim.engine, sim.recorded_bodies, single, shifts
+    )  # fmt: skip
     out = [
         Channel(
             "body/pose", "m, 1", (len(sim.recorded_bodies), 7), kind="pose", labels=sim.recorded_bodies,
@@ -40,7 +43,7 @@ def channels(sim: Simulation) -> list[Channel]:
             source=frame.force, refresh=frame.refresh,
         ),
     ]  # fmt: skip
-    energy = [] if sim.ground is None else [BodyEnergy(sim.engine)]
+    energy = [] if sim.ground is None else [BodyEnergy(sim.hosts or sim.engine)]
     for source in (*energy, *sim.modules, *sim.controllers, *sim.sensors.values()):
         out.extend(source.channels())
     out.extend(sim.added_channels)

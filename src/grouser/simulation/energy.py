@@ -5,6 +5,7 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
+from grouser.engine.host_worlds import HostWorlds
 from grouser.engine.mujoco_cpu import MujocoCpu
 from grouser.module import Channel
 
@@ -12,7 +13,7 @@ from grouser.module import Channel
 class BodyEnergy:
     """Reads the energies of a model's bodies from MuJoCo. Nothing is computed in steps that are not recorded."""
 
-    def __init__(self, engine: MujocoCpu):
+    def __init__(self, engine: MujocoCpu | HostWorlds):
         self._engine = engine
         self.kinetic, self.potential = np.zeros(engine.worlds), np.zeros(engine.worlds)  # [J], (world,)
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from grouser import module as optional
 from grouser.control.function import ControlLaw, as_controllers, cause, name_of
+from grouser.engine.host_worlds import HostWorlds
 from grouser.engine.mujoco_cpu import MujocoCpu
 from grouser.engine.mujoco_warp import MujocoWarp
 from grouser.errors import GrouserError, InputError, RunStopped
@@ -97,6 +98,8 @@ class Simulation:
         self.finished = False  # set by a controller that has seen enough: `run` ends at the next frame
         self.failure_counts = np.zeros(worlds, int)
         self.controls = Controls(self.engine)
+        self.hosts = HostWorlds(self.engine, lambda: self.steps) if isinstance(self.engine, MujocoWarp) else None
+        self.world_stops: dict[int, RunStopped] = {}  # why worlds have failed since their last reset
         self.soil_draws: tuple[Callable[[np.random.Generator], Any], list[np.random.Generator]] | None = None
         self._terrain_starts: np.ndarray | None = None  # (terrain, nq), where there are several
         self._unseen = 0  # steps since the last look for alarms on a device
@@ -124,6 +127,11 @@ class Simulation:
     def data(self) -> mujoco.MjData:
         """MjData of the first world."""
         return self.engine.data[0]
+
+    @property
+    def worlds_data(self) -> Sequence[mujoco.MjData]:
+        """MjData of each world; of worlds on a device copies of the present state."""
+        return self.engine.data if self.hosts is None else self.hosts.data
 
     @property
     def terrain(self) -> ElevationGrid | None:
@@ -197,6 +205,10 @@ class Simulation:
         if self.soil_draws is not None:
             self.draw_for(np.flatnonzero(mask.numpy()).tolist())
         self.engine.reset(mask)
+        if self.hosts is not None:
+            self.hosts.forget()
+        if worlds is None:
+            self.world_stops.clear()
         chosen: Any = world_mask(mask, self.worlds, self.engine.device)
         for module in self.modules:
             module.reset(chosen)
@@ -386,6 +398,7 @@ class Simulation:
     def _freeze(self, world: int, stop: RunStopped, last: bool | None = None) -> None:
         """Let a world stand still. `last`: no world is left; None: look."""
         self.engine.freeze(world)
+        self.world_stops[world] = stop
         if self.engine.frozen.all() if last is None else last:
             self.stop_reason = stop
             raise stop

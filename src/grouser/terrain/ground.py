@@ -418,12 +418,14 @@ class Ground:
 
         On the CPU these are views that later steps overwrite: copy what you keep.
         """
-        if self._viewed != self.generation or self.device != "cpu":
-            a = self.arrays
+        a = self.arrays
+        if self.device != "cpu":  # copies of this world only
+            count = int(a.used.numpy()[world])
+            return tuple(array[world].numpy()[:count] for array in (a.stamp, a.owner, a.levels))  # type: ignore[return-value]
+        if self._viewed != self.generation:
             self._views, self._viewed = tuple(array.numpy() for array in (a.stamp, a.owner, a.levels)), self.generation
-        used = self._used if self.device == "cpu" else self.arrays.used.numpy()
         stamp, owner, levels = self._views
-        count = int(used[world])
+        count = int(self._used[world])
         return stamp[world, :count], owner[world, :count], levels[world, :count]
 
     def grow(self, capacity: int) -> None:

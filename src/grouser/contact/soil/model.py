@@ -49,7 +49,7 @@ from grouser.terrain import checks
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import TILE, Ground, check_device_memory
 
-PART_TRAVEL = 0.125  # [cells] travel along the ground in a part of a step, see `placement.parts_of_step`
+PART_TRAVEL = 0.125  # [cells] default of `SoilOptions.part_travel`
 FINE_SPACING = 7.5e-3  # [m] up to this spacing two sub-cell points per axis are enough, above it three
 SWEEPS = 1000  # maximum number of erosion sweeps per step; a slide ends long before
 PAPER_SWEEPS = 1  # the same with the papers' laws, which do not say how many (assumed)
@@ -115,6 +115,9 @@ class SoilOptions:
     margin: float = MARGIN  # [m] distance from a footprint within which soil may slide, without faces that pile it up
     longest_pile: float = LONGEST_PILE  # [m] the same with faces that pile up soil, at most
     deposit_exponent: float = 2.0  # m of Krenn and Hirzinger 2009, eq. 10, above 1 (assumed); "krenn2009" alone
+    # [cells] travel along the ground in a part of a step (`placement.parts_of_step`). A larger one is faster, and right
+    # for bodies that roll rather than push: see docs/traverse.md, where it is compared.
+    part_travel: float = PART_TRAVEL
 
     def __post_init__(self):
         for name, value in fixed_options(self).items():
@@ -142,6 +145,7 @@ class SoilOptions:
         checks.number(self.margin, "margin", above=0)
         checks.number(self.longest_pile, "longest_pile", above=0)
         checks.number(self.face_interval, "face_interval", above=0, at_most=1)
+        checks.number(self.part_travel, "part_travel", above=0)
         if self.threads is not None and self.threads not in THREADS:
             raise InputError(f"threads: {self.threads!r} is not known; allowed: {', '.join(THREADS)}")
         if self.threads is not None and self.fused is not None and self.fused != (self.threads == "per-world"):
@@ -355,7 +359,7 @@ class SoilModule(KernelModule):
         o.node_shear = int(choice.node_shear)
         o.creep_speed = choice.creep_speed
         # The papers move the soil once a step. A float32 holds this number.
-        o.part_travel = t.FAR if choice.by_vertices else PART_TRAVEL * spacing
+        o.part_travel = t.FAR if choice.by_vertices else choice.part_travel * spacing
         o.face_interval = choice.face_interval * spacing
         o.stages = wp.array([len(COMMIT), len(EVALUATE)], dtype=wp.int32, device=self.device)
         o.laps = lap_array(self.device)
