@@ -26,6 +26,8 @@ CASES = {
     "vehicle": "vehicle",
     "track": "track",
     "start-up": "start_up",
+    "wheel-series": "wheel_series",
+    "twelve-runs": "twelve_runs",
     "view": "view",
     "fingerprint": "fingerprint",
 }

@@ -1,6 +1,6 @@
 """Time of one `single-wheel` of 1.5 m in a series, as identifications run them: one process, kernels loaded once.
 
-python benchmarks/wheel_series.py: median over runs in different soils, for a smooth wheel and for wheels with lugs.
+`make bench NAME=wheel-series`: median over runs in different soils, for a smooth wheel and for wheels with lugs.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.run import Row
 from grouser.commands.sweep import ScenarioRunner
 from grouser.identification.constants import CONSTANTS, Prior
 from grouser.identification.wheel_runs import RATE, TestedWheel, plan, spread
 from grouser.terrain.soils import soil
 from grouser.validation.measured import Lugs, Wheel
 
+BAR = 0.5  # [s] of wall time on one core
 RUNS = 12
 WHEELS = {
     "r 150 mm, smooth": Wheel(radius=0.15, width=0.10),
@@ -24,23 +26,25 @@ WHEELS = {
 }
 
 
-def main() -> None:
-    prior = Prior.of(CONSTANTS, soil("dry-sand"))
+def measure() -> list[Row]:
+    rows = []
     for name, wheel in WHEELS.items():
-        tested = TestedWheel(wheel, 9.81, slip=(0.1, 0.6), load=(60.0, 60.0))
-        cases, runner = plan(spread(tested, prior, RUNS), name).cases, ScenarioRunner(RATE, None)
-        runner.warm(cases[0])
-        wall, cpu = [], []
-        for case in cases:
-            with tempfile.TemporaryDirectory() as folder:
-                started, used = time.perf_counter(), time.process_time()
-                runner.run(case, Path(folder))
-                wall.append(time.perf_counter() - started)
-                cpu.append(time.process_time() - used)
-        print(
-            f"{name}: {statistics.median(wall):.2f} s, {statistics.median(cpu):.2f} s of a core, most {max(wall):.2f} s"
-        )
+        wall = timed(name, wheel)
+        rows.append(Row("wheel-series", f"{name}, median", statistics.median(wall), "s", BAR))
+        rows.append(Row("wheel-series", f"{name}, slowest", max(wall), "s"))
+    return rows
 
 
-if __name__ == "__main__":
-    main()
+def timed(name: str, wheel: Wheel) -> list[float]:
+    """[s] of each run of a wheel."""
+    prior = Prior.of(CONSTANTS, soil("dry-sand"))
+    tested = TestedWheel(wheel, 9.81, slip=(0.1, 0.6), load=(60.0, 60.0))
+    cases, runner = plan(spread(tested, prior, RUNS), name).cases, ScenarioRunner(RATE, None)
+    runner.warm(cases[0])
+    wall = []
+    for case in cases:
+        with tempfile.TemporaryDirectory() as folder:
+            started = time.perf_counter()
+            runner.run(case, Path(folder))
+            wall.append(time.perf_counter() - started)
+    return wall

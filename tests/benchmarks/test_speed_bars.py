@@ -7,10 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks import kilometre, rover, run, soil_wheel
+from benchmarks import kilometre, rover, run, soil_wheel, twelve_runs, wheel_series
 from benchmarks.run import REFERENCE, Row, status
 from benchmarks.soil_stages import STAGES, WHEELS, stage_table, stage_times, timed_block
-from grouser.scenarios.single_wheel import SingleWheel, build
+from grouser.identification.data import read_measurements
+from grouser.scenarios.single_wheel import RUN_UP, STEADY, SingleWheel, build
 
 FAST_MACHINE = REFERENCE / 2  # [us] a step of the bare rover: half the time of the machine of the bars
 
@@ -53,6 +54,19 @@ def test_a_check_fails_if_a_bar_is_missed(monkeypatch, tmp_path, value, ended):
     monkeypatch.setattr(soil_wheel, "measure", lambda: [Row("soil-wheel", "soil", value, "us", 60.0)])
     assert run.main(["soil-wheel"], check=True) == ended
     assert run.main(["soil-wheel"]) == 0
+
+
+def test_bars_of_an_identification(monkeypatch):
+    """A wheel over 1.5 m in a series: 0.5 s on one core; a soil from twelve of them: ten minutes on two."""
+    monkeypatch.setattr(wheel_series, "timed", lambda name, wheel: [0.1, 0.4, 2.0])
+    medians = [row for row in wheel_series.measure() if row.what.endswith("median")]
+    assert [(row.value, row.bar) for row in medians] == [(0.4, 0.5)] * 3
+    monkeypatch.setattr(twelve_runs, "timed", lambda: 300.0)
+    assert [(row.value, row.bar) for row in twelve_runs.measure()] == [(300.0, 600.0)]
+    assert twelve_runs.COMMAND[-2:] == ["--workers", "2"]
+    measured = read_measurements(twelve_runs.DATA)
+    assert sum(len(test.slip) for test in measured.wheels.values()) == 12
+    assert RUN_UP + STEADY == 1.5, "metres of travel"
 
 
 def test_bars_of_the_soil():

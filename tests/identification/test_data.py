@@ -56,6 +56,15 @@ def test_values_are_converted_to_si(tmp_path):
     assert wheel.load == (58.86,)
 
 
+def test_a_scatter_may_be_the_least_that_it_can_be(tmp_path):
+    text = TEXT.replace("scatter: 5 %", "scatter: at least 5 %").replace("scatter: 0.5 N", "scatter: at least 500 mN")
+    found = read(tmp_path, text + ROVER.replace("scatter: 1 degree", "scatter: at least 1 degree"))
+    assert (found.plates["wide"].scatter.share, found.plates["wide"].scatter.least) == (0.05, True)
+    assert (found.wheels["smooth"].pull.scatter.value, found.wheels["smooth"].pull.scatter.least) == (0.5, True)
+    assert found.wheels["climb"].pull.scatter.least
+    assert not read(tmp_path, TEXT).plates["wide"].scatter.least
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -63,6 +72,9 @@ def test_values_are_converted_to_si(tmp_path):
         ("unit: kPa", "unit: kg", "is no unit of this quantity: allowed is Pa"),
         ("scatter: 5 %", "scatter: 5", "plates.wide.scatter = 5: allowed is a share such as '5 %'"),
         ("scatter: 5 %", "scatter: 5 mm", "allowed is a share"),
+        ("scatter: 5 %", "scatter: at least", "above 0, or either after 'at least '"),
+        ("scatter: 5 %", "scatter: at least -5 %", "above 0, or either after 'at least '"),
+        ("scatter: 5 %", "scatter: at most 5 %", "above 0, or either after 'at least '"),
         (
             "scatter: 5 %",
             "scatter: 101 %",

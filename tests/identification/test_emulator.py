@@ -163,6 +163,32 @@ def test_an_error_that_grows_with_an_input_is_widened_there():
     assert found == pytest.approx([0.1 / 3, 0.1, 0.3], rel=0.25)
 
 
+@pytest.mark.long
+def test_a_side_force_says_what_it_depends_on(prior):
+    """A wheel whose side force is friction across it: side forces alone determine the angle of friction."""
+    tested = dataclasses.replace(WHEEL, load=(LOAD, LOAD), slip_angle_deg=(0.0, 15.0))
+    angles = [4.0, 8.0, 12.0, 15.0]
+
+    def side(values, operation):
+        friction = np.tan(np.radians(values["friction_angle_deg"]))
+        return operation["load"] * friction * np.tanh(operation["slip_angle_deg"] / 10)
+
+    design = spread(tested, prior, RUNS)
+    values = prior.values(design.soils)
+    runs = simple_wheel(values, design.operation) | {"side_force": side(values, design.operation)}
+    emulator = learn([design], [runs], ["side_force"])
+    truth = {"friction_angle_deg": np.array(28.0)}
+    measured = side(truth, {"load": LOAD, "slip_angle_deg": np.array(angles)})
+    given = {"wheel": {"radius": 0.15, "width": 0.1}, "load": LOAD, "slip": [0.3] * 4, "slip_angle_deg": angles,
+             "side_force": {"unit": "N", "values": measured.tolist(), "scatter": "2 N"}}  # fmt: skip
+    found = found_from(prior, emulator, {"wheels": {"smooth": given}})
+    friction = found.estimate("friction_angle_deg")
+    assert friction.low <= 28.0 <= friction.high
+    assert friction.verdict == "determined"
+    assert {"k_c", "n", "cohesion"} <= set(found.undetermined)
+    assert [check.group for check in found.checks] == ["wheel side force"]
+
+
 def test_a_rover_has_a_deviation_of_its_own(prior, emulator):
     """A rover and a wheel in one file: two groups, and the rover finds the friction that its slopes were made with."""
     truth = {name: np.array([getattr(soil("dry-sand"), name)]) for name in CONSTANTS}

@@ -107,6 +107,36 @@ def test_an_unknown_scatter_is_found():
     assert high / low < 2
 
 
+def stated(data, scatter):
+    return {name: test | {"scatter": scatter} for name, test in data.items()}
+
+
+def test_a_scatter_of_which_a_part_is_known_is_found_above_it():
+    """5 % where 1 % is how well values can be read: as the whole it stands for a law that deviates."""
+    data, prior = plates(soil("lete-sand"), np.random.default_rng(5)), Prior.of(PLATE, soil("dry-sand"))
+    whole, part, right = (posterior(prior, Likelihood(curves(plates=stated(data, scatter))), effective=400)
+                          for scatter in ("1 %", "at least 1 %", "5 %"))  # fmt: skip
+    assert whole.checks[0].deviates
+    assert whole.estimate("n").share > 2 * right.estimate("n").share
+    low, high = np.quantile(0.01 * np.exp(part.hyper[:, -1]), [0.05, 0.95])
+    assert low < 0.05 < high
+    assert high / low < 2
+    assert not part.checks[0].deviates
+    assert "estimated scatter of 5 %" in part.checks[0].words
+    assert part.estimate("n").share < 1.5 * right.estimate("n").share
+
+
+def test_a_scatter_is_not_estimated_below_the_least_one():
+    """Where the least scatter is all of it, hardly more than it is found, and nothing below."""
+    data, prior = plates(soil("lete-sand"), np.random.default_rng(5)), Prior.of(PLATE, soil("dry-sand"))
+    found = posterior(prior, Likelihood(curves(plates=stated(data, "at least 5 %"))), effective=400)
+    s = np.exp(found.hyper[:, -1])
+    assert s.min() >= 1
+    assert np.quantile(s, 0.95) < 1.4
+    mixed = stated(data, "at least 1 %") | {"other": {k: v for k, v in data["width-50"].items() if k != "scatter"}}
+    assert Likelihood(curves(plates=mixed)).unknown == ("plate pressure over the least", "plate pressure")
+
+
 def few(data, points):
     """Some points of each test, evenly spaced, and no scatter."""
     found = {}

@@ -96,7 +96,6 @@ def test_intervals_from_wheels_hold_the_truth_as_often_as_they_say(tmp_path):
         print(f"wheels, {name}: {100 * share:.1f} % hold the truth")
     print(f"wheels: {100 * shares.mean():.1f} % of all, {100 * flagged:.1f} % flagged")
     assert count >= 0.9 * SETS
-    assert COVERED[0] <= shares.mean() <= COVERED[1]
-    assert shares.min() >= COVERED[0]
+    assert COVERED[0] <= shares.min() <= shares.max() <= COVERED[1], "each constant, not only their mean"
     assert flagged <= FALSE_ALARMS
     assert min(inside.values()) >= EMULATED

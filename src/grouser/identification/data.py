@@ -30,6 +30,7 @@ from grouser.validation.measured import Number, Slip, Text, Wheel
 MOST_LOAD = 1e6  # [N] of one wheel
 MOST_GRAVITY = 100.0  # [m/s^2] four times that of Jupiter: more is a slip of the pen
 MOST_FORCE = 5.0  # of a wheel over its load, and torque over load times radius; measured ones reach 1 (assumed)
+LEAST = "at least "  # before a scatter of which only a part is known, such as how well a figure can be read
 MOST_POINTS = 2000  # of one list; more say nothing new about six constants, and covariances grow with the square
 
 
@@ -38,21 +39,24 @@ class Scatter(Settings):
 
     share: float | None = None  # [1]
     value: float | None = None  # SI
+    least: bool = False  # the scatter may be larger, which is estimated
 
 
 def _scatter(given: Any, unit: str) -> Any:
-    """Read a text such as "5 %" or "0.5 N"."""
+    """Read a text such as "5 %", "0.5 N" or "at least 0.5 N"."""
     if given is None or isinstance(given, Scatter):
         return given
-    allowed = f"allowed is a share such as '5 %', up to 100 %, or a text with a unit such as '0.5 {unit}', above 0"
+    allowed = (f"allowed is a share such as '5 %', up to 100 %, or a text with a unit such as '0.5 {unit}', above 0, "
+               f"or either after '{LEAST}'")  # fmt: skip
     if isinstance(given, str):
-        share = "%" in given  # a degree has no dimension either, so that the dimension does not tell
+        least, size = given.startswith(LEAST), given.removeprefix(LEAST)
+        share = "%" in size  # a degree has no dimension either, so that the dimension does not tell
         try:
-            number = units.in_unit(given, "" if share else unit)
+            number = units.in_unit(size, "" if share else unit)
         except ValueError:
             number = 0.0
         if 0 < number <= (1 if share else math.inf):
-            return Scatter(share=number) if share else Scatter(value=number)
+            return Scatter(share=number, least=least) if share else Scatter(value=number, least=least)
     raise PydanticCustomError("scatter", "{text}", {"text": allowed})
 
 
@@ -317,7 +321,7 @@ class RoverTest(Settings):
         slopes = [math.radians(slope) for slope in self.slope.si]
         scatter = self.slope.scatter
         if scatter is not None and scatter.value is not None:
-            scatter = Scatter(value=share * math.radians(scatter.value))
+            scatter = Scatter(value=share * math.radians(scatter.value), least=scatter.least)
         pull = Force(unit="N", values=tuple(share * math.sin(slope) for slope in slopes), scatter=scatter)
         load = tuple(share * math.cos(slope) for slope in slopes)
         return WheelTest(

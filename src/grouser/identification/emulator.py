@@ -18,7 +18,7 @@ import numpy as np
 from grouser.errors import InputError
 from grouser.identification.constants import DEPTH, LOGARITHMIC
 from grouser.identification.data import WheelTest
-from grouser.identification.likelihood import Curve, Values, wheel_scale
+from grouser.identification.likelihood import Curve, Values, stated_by, wheel_scale
 from grouser.identification.process import Learned, learn_process
 from grouser.identification.wheel_runs import OPERATION, Design, TestedWheel
 from grouser.validation.cases import tip_to_rim
@@ -164,9 +164,9 @@ def _group(kind: str, quantity: str) -> str:
 def _curve(name: str, kind: str, quantity: str, test: WheelTest, emulator: Emulator) -> Curve:
     series, runs = test.quantities[quantity], operation(test)
     y = np.array(series.si)
-    sigma, known = wheel_scale(series.scatter, y)
+    sigma, stated = wheel_scale(series.scatter, y), stated_by(series.scatter)
     return Curve(
-        f"{name}.{quantity}", _group(kind, quantity), runs["slip"], y, sigma, known, False,
+        f"{name}.{quantity}", _group(kind, quantity), runs["slip"], y, sigma, stated, False,
         *_law(quantity, test, runs, emulator), np.array(test.slip), series.si_unit, "1", name,
         {_group(kind, other): share for other, share in emulator.coupled(quantity).items()},
     )  # fmt: skip

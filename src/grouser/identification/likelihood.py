@@ -5,7 +5,8 @@ law m, or of their logarithms where the scatter is a share of the value:
 
     r ~ N(0, s^2 (I + d^2 R) + E R E),  R_ij = exp(-(x_i - x_j)^2 / (2 l^2))
 
-I is the scatter of single values; s is 1 if the scatter was given, else it is sampled. d^2 R is the discrepancy
+I is the scatter of single values; s is 1 if the scatter was given, from 1 up if only the least that it can be was
+given, and sampled over a wide range if nothing was. d^2 R is the discrepancy
 (Kennedy and O'Hagan 2001): a smooth deviation of the law from the soil, d times the scatter, the same along a curve
 over a length l and independent from curve to curve. Every kind of data has its own d, sampled with the soil: a law that
 follows its data leaves d small and the answer as narrow as the data allow, a law that cannot follow gets a large d and
@@ -19,6 +20,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -26,8 +28,10 @@ from grouser.identification import laws
 from grouser.identification.data import Measurements, PlateTest, Scatter, ShearTest
 
 Values = Mapping[str, np.ndarray]  # constants (draw,) by name
+Stated = Literal["given", "at least", "estimated"]  # what the data say about a scatter
 DEVIATION = (0.003, 50.0)  # range of d, uniform in its logarithm: from nothing to all
 SCATTER = (0.003, 0.5)  # range of s where no scatter is given, as a share of the value; uniform in its logarithm
+OVER_LEAST = 2.0  # the range of s above a least scatter ends where SCATTER does, but not below this (assumed)
 LENGTH = 0.5  # l over the extent of a curve: half of it, so that a misfit cannot pass for scatter (assumed)
 WHEEL_FLOOR = 0.1  # of the root mean square of a curve: least value to which the scatter of a wheel is a share
 
@@ -41,7 +45,7 @@ class Curve:
     x: np.ndarray  # (point,) place along the curve, for the correlation of the discrepancy
     y: np.ndarray  # (point,) SI
     sigma: np.ndarray  # (point,) scatter, of ln y if logarithmic; the scale of s if the scatter is not known
-    known: bool  # the scatter was given
+    stated: Stated
     logarithmic: bool
     predict: Callable[[Values], np.ndarray]  # (draw, point) SI
     error: Callable[[Values], np.ndarray] | None = None  # (draw, point) SI, standard deviation of the emulator
@@ -50,6 +54,23 @@ class Curve:
     place_unit: str = "1"
     test: str = ""  # curves of one test have their places and their emulator in common
     coupled: Mapping[str, float] = field(default_factory=dict)  # C_ab by group
+
+    @property
+    def known(self) -> bool:
+        """The scatter was given."""
+        return self.stated == "given"
+
+    @property
+    def estimate(self) -> str:
+        """Name of the s that is sampled for this curve, as others of its group have it."""
+        return self.group if self.stated == "estimated" else f"{self.group} over the least"
+
+    @property
+    def relative(self) -> float:
+        """Scatter at s = 1 over the size of the values."""
+        if self.logarithmic:
+            return float(np.mean(self.sigma))
+        return float(np.mean(self.sigma) / max(np.sqrt(np.mean(self.y**2)), 1e-300))
 
     @cached_property
     def correlation(self) -> np.ndarray:
@@ -100,7 +121,7 @@ def joint_log_density(
 
 @dataclass(frozen=True)
 class Likelihood:
-    """All curves. The hyperparameters are ln d of each group, then ln s of the groups without a given scatter."""
+    """All curves. The hyperparameters are ln d of each group, then ln s of those of `unknown`."""
 
     curves: tuple[Curve, ...]
     discrepancy: bool = True  # false: d = 0, the law is taken as exact
@@ -111,15 +132,22 @@ class Likelihood:
 
     @cached_property
     def unknown(self) -> tuple[str, ...]:
-        """Groups with a curve whose scatter is not given."""
-        return tuple(dict.fromkeys(curve.group for curve in self.curves if not curve.known))
+        """Names of the s that are sampled: one of each group and each way in which its scatter is not given."""
+        return tuple(dict.fromkeys(curve.estimate for curve in self.curves if not curve.known))
 
     @cached_property
     def ranges(self) -> tuple[np.ndarray, np.ndarray]:
         """Ends of the hyperparameters, uniform in between."""
         deviations = len(self.groups) if self.discrepancy else 0
-        ends = [DEVIATION] * deviations + [SCATTER] * len(self.unknown)
+        ends = [DEVIATION] * deviations + [self._scatters(name) for name in self.unknown]
         return np.log(np.array([low for low, _ in ends])), np.log(np.array([high for _, high in ends]))
+
+    def _scatters(self, name: str) -> tuple[float, float]:
+        """Range of an s."""
+        curves = [curve for curve in self.curves if not curve.known and curve.estimate == name]
+        if curves[0].stated == "estimated":
+            return SCATTER
+        return 1.0, max(OVER_LEAST, *(SCATTER[1] / curve.relative for curve in curves))
 
     def deviation(self, hyper: np.ndarray, group: str) -> np.ndarray:
         """d (draw,) of a group."""
@@ -132,7 +160,7 @@ class Likelihood:
         if curve.known:
             return np.ones(len(hyper))
         first = len(self.groups) if self.discrepancy else 0
-        return np.exp(hyper[:, first + self.unknown.index(curve.group)])
+        return np.exp(hyper[:, first + self.unknown.index(curve.estimate)])
 
     def log_density(self, values: Values, hyper: np.ndarray) -> np.ndarray:
         """ln p(all data), (draw,), up to a constant."""
@@ -168,8 +196,9 @@ def _plate(name: str, test: PlateTest) -> Curve:
     def predict(values: Values) -> np.ndarray:
         return laws.plate_pressure(values["n"], values["k_c"], values["k_phi"], test.width, z)
 
-    sigma, known, logarithmic = scale_of(test.scatter, p)
-    return Curve(name, "plate pressure", np.log(z), p, sigma, known, logarithmic, predict, None, z, "Pa", "m")
+    sigma, logarithmic = scale_of(test.scatter, p)
+    stated = stated_by(test.scatter)
+    return Curve(name, "plate pressure", np.log(z), p, sigma, stated, logarithmic, predict, None, z, "Pa", "m")
 
 
 def _shear(name: str, test: ShearTest) -> Curve:
@@ -179,25 +208,32 @@ def _shear(name: str, test: ShearTest) -> Curve:
         c, phi, k = values["cohesion"], values["friction_angle_deg"], values["shear_modulus"]
         return laws.shear_stress(c, phi, k, test.pressure, j)
 
-    sigma, known, logarithmic = scale_of(test.scatter, tau)
-    return Curve(name, "shear stress", j, tau, sigma, known, logarithmic, predict, None, j, "Pa", "m")
+    sigma, logarithmic = scale_of(test.scatter, tau)
+    stated = stated_by(test.scatter)
+    return Curve(name, "shear stress", j, tau, sigma, stated, logarithmic, predict, None, j, "Pa", "m")
 
 
-def scale_of(scatter: Scatter | None, y: np.ndarray) -> tuple[np.ndarray, bool, bool]:
-    """sigma, whether it is known, and whether it is that of ln y, for values that are all positive."""
+def stated_by(scatter: Scatter | None) -> Stated:
     if scatter is None:
-        return np.ones_like(y), False, True
+        return "estimated"
+    return "at least" if scatter.least else "given"
+
+
+def scale_of(scatter: Scatter | None, y: np.ndarray) -> tuple[np.ndarray, bool]:
+    """sigma, and whether it is that of ln y, for values that are all positive."""
+    if scatter is None:
+        return np.ones_like(y), True
     if scatter.share is not None:
-        return np.full_like(y, scatter.share), True, True
-    return np.full_like(y, float(scatter.value or math.nan)), True, False
+        return np.full_like(y, scatter.share), True
+    return np.full_like(y, float(scatter.value or math.nan)), False
 
 
-def wheel_scale(scatter: Scatter | None, y: np.ndarray) -> tuple[np.ndarray, bool]:
-    """sigma of values that may pass through 0, and whether it is known. A share refers to at least WHEEL_FLOOR."""
+def wheel_scale(scatter: Scatter | None, y: np.ndarray) -> np.ndarray:
+    """sigma of values that may pass through 0. A share refers to at least WHEEL_FLOOR."""
     size = math.sqrt(float(np.mean(y**2))) or 1.0
     share = np.maximum(np.abs(y), WHEEL_FLOOR * size)
     if scatter is None:
-        return np.full_like(y, size), False
+        return np.full_like(y, size)
     if scatter.share is not None:
-        return scatter.share * share, True
-    return np.full_like(y, float(scatter.value or math.nan)), True
+        return scatter.share * share
+    return np.full_like(y, float(scatter.value or math.nan))

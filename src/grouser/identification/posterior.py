@@ -160,7 +160,7 @@ class Posterior:
             error = 0.0 if curve.error is None else curve.error(values) / curve.sigma
             squares += np.sum(curve.residuals(curve.predict(values)) ** 2 / (1 + error**2), axis=1)
             points += len(curve.y)
-        sizes = [_relative(curve) * float(self.likelihood.scatter(hyper, curve).mean()) for curve in curves]
+        sizes = [curve.relative * float(self.likelihood.scatter(hyper, curve).mean()) for curve in curves]
         estimated = [size for size, curve in zip(sizes, curves, strict=True) if not curve.known]
         d = self.likelihood.deviation(self.hyper, group)
         low, median, high = (float(one) for one in np.quantile(d, [0.05, 0.5, 0.95]))
@@ -212,13 +212,6 @@ class Posterior:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.01 else f"{100 * share:.2g} %"
-
-
-def _relative(curve: Curve) -> float:
-    """Scatter over the size of the values."""
-    if curve.logarithmic:
-        return float(np.mean(curve.sigma))
-    return float(np.mean(curve.sigma) / max(np.sqrt(np.mean(curve.y**2)), 1e-300))
 
 
 def scaled(values: dict[str, np.ndarray], names: tuple[str, ...]) -> np.ndarray:
