@@ -47,6 +47,7 @@ class FakeSimulation:
     step_size = 0.01
     terrain = ground = None
     worlds = 1
+    tile_rate = 5.0
     modules = ()
 
     def __init__(self, settings: FakeSettings):

@@ -32,7 +32,7 @@ def test_a_day_is_announced_before_the_first_step(monkeypatch, tmp_path, capsys)
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("grouser.commands.run._Run.record", stop)
+    monkeypatch.setattr("grouser.commands.run.OneRun.record", stop)
     settings = ["waypoints=[[0,0],[4,0],[4,4]]", "laps=400"]
     arguments = [word for setting in settings for word in ("--set", setting)]
     assert status(["run", "rover-course", *arguments, "--no-report", "--out", str(tmp_path / "run")]) == 130

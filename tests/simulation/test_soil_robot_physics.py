@@ -213,11 +213,14 @@ def test_a_urdf_rover_rolls_as_far_as_its_slip_leaves(rover):
 
 
 def test_a_wall_stops_the_rover_at_its_wheels(rover):
-    """A box of the world stays solid for soil bodies too: the wheels touch it, and the rover goes no further."""
+    """A box of the world stays solid for soil bodies too: the wheels touch it, and the rover goes no further.
+
+    The wall is smooth (its `priority` rules): wheels climb a rough one.
+    """
     from grouser.simulation.robot_file import load_robot
 
     spec = load_robot(rover).spec
-    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=[0.05, 1, 0.3], pos=[0.36, 0, 0.3], condim=1)
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=[0.05, 1, 0.3], pos=[0.36, 0, 0.3], condim=1, priority=1)
     sim = on_soil(spec, "dry-sand", "wheel_.*", drive={"axle_.*": 0.5}, base="free")
     sim.step(round(2 / sim.step_size))
     touching: set[str] = set()
@@ -226,7 +229,7 @@ def test_a_wall_stops_the_rover_at_its_wheels(rover):
         touching |= {sim.model.body(sim.model.geom_bodyid[g]).name for c in sim.data.contact for g in c.geom}
     assert touching == {"world", "wheel_fl", "wheel_fr"}
     assert sim.data.body("wheel_fl").xpos[0] == pytest.approx(0.31 - 0.1, abs=5e-3)
-    assert sim.observe()["soil/slip"][0, 2:].mean() > 0.8  # the rear wheels spin on
+    assert sim.observe()["soil/slip"][0, 2:].mean() > 0.95  # the rear wheels spin on
 
 
 def test_the_servo_of_a_weak_joint_keeps_its_limit_and_its_speed_and_does_not_chatter(tmp_path):
