@@ -2,8 +2,8 @@
 
 The rover of robots/exomars.py with six wheels on a grid of 10 mm at 5 ms in float32. It pulls a spring as in
 exomars-drawbar, so that its wheels slip more and more. All worlds differ: each rover has its own speed and place
-between the nodes. Steps are timed without observation. On an H200 the exit status is 1 if a bar of
-4096 worlds is missed.
+between the nodes. Every 20 ms it is observed, on the device, and a wheel that slips by more than half turns slower.
+On an H200 the exit status is 1 if a bar of 4096 worlds is missed.
 
     python -m benchmarks.batch 64 1024 4096 --seconds 5
     python -m benchmarks.batch 4 --device cpu --memory     # MiB a world by array; needs no GPU
@@ -40,6 +40,8 @@ SPRING = 150.0  # [N/m] that each rover pulls
 SPEEDS = (0.015, 0.025)  # [m/s] of the rims, the slowest and the fastest rover
 TILES = 48  # of a world on a device: two tracks, two tiles across and 3.5 m long, with one more at either end
 WARM_UP = 200  # steps, after which the rovers have settled
+PERIOD = 4  # steps between two observations: 50 Hz
+MOST_SLIP = 0.5  # above which the controller slows a wheel down
 BAR_WORLDS = 4096
 RATES = {"default": 350e3, "0.1": 500e3}  # [1/s] least rover-steps a second, by laws
 MOST_MEMORY = 2.5  # [MiB] a world
@@ -104,13 +106,31 @@ def on_host(values: Any) -> np.ndarray:
     return values.numpy() if isinstance(values, wp.array) else np.array(values)
 
 
-def rate(sim: Simulation, seconds: float) -> float:
-    """Steps of one world per second of wall time, all worlds together."""
+@wp.kernel
+def slow_down(slip: wp.array2d[wp.float64], wanted: wp.array2d[wp.float32], ctrl: wp.array2d[wp.float32]):
+    """Wheel rates [rad/s]: those that are wanted, less where a wheel slips by more than MOST_SLIP."""
+    world, wheel = wp.tid()
+    excess = wp.clamp(wp.float32(slip[world, wheel]) - wp.static(MOST_SLIP), 0.0, 0.5)
+    ctrl[world, wheel] = wanted[world, wheel] * (1.0 - excess)
+
+
+def rate(sim: Simulation, seconds: float, period: int = PERIOD) -> float:
+    """Steps of one world per second of wall time, all worlds together, observed and controlled every `period` steps.
+
+    Without a period rovers are not looked at.
+    """
+    wanted = wp.clone(sim.ctrl) if period else None
     steps, began = 0, time.perf_counter()
     while time.perf_counter() - began < seconds:
-        sim.step(50)
+        if wanted is None:
+            sim.step(50)
+            steps += 50
+        for _ in range(50 // period if period else 0):
+            sim.step(period)
+            slip = sim.observe()["soil/slip"]
+            wp.launch(slow_down, slip.shape, inputs=[slip, wanted], outputs=[sim.ctrl], device=slip.device)
+            steps += period
         wp.synchronize()
-        steps += 50
     return steps * sim.worlds / (time.perf_counter() - began)
 
 
@@ -180,6 +200,7 @@ def main() -> int:
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--laws", default=["default"], choices=list(LAWS), nargs="*")
     parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--period", type=int, default=PERIOD, help="steps between observations; 0: none")
     parser.add_argument("--steps", type=int, default=0, help="growth of memory over so many more steps too")
     parser.add_argument("--kernels", action="store_true", help="time of each kernel too")
     parser.add_argument("--memory", action="store_true", help="memory of the soil by array, and no run")
@@ -200,7 +221,7 @@ def main() -> int:
         wp.synchronize()
         memory = (before - wp.get_device(args.device).free_memory) / worlds / 2**20 if before else float("nan")
         ready = time.perf_counter() - began
-        speed = rate(sim, args.seconds)
+        speed = rate(sim, args.seconds, args.period)
         sinkage, frozen = on_host(sim.observe()["soil/sinkage"]), int(sim.engine.frozen.sum())
         print(
             f"{worlds} worlds, laws {laws}, {args.dtype}: {speed:.4g} rover-steps/s, "
