@@ -140,6 +140,10 @@ def test_only_the_masked_worlds_are_reset():
     env.reset(options={"reset_mask": np.array([False, True])})
     assert np.array_equal(env.robot.qpos.numpy()[0], before[0])
     assert not np.array_equal(env.robot.qpos.numpy()[1], before[1])
+    numbers = env.episode.random.numpy().copy()
+    env.reset(seed=9, options={"reset_mask": np.array([False, True])})
+    assert env.episode.random.numpy()[0] == numbers[0], "a seed is for the worlds that are reset"
+    assert env.episode.random.numpy()[1] != numbers[1]
 
 
 def test_the_rovers_reward_is_that_of_the_docs():

@@ -168,7 +168,7 @@ class SoilVectorEnv(VectorEnv):
             if chosen.shape != (self.num_envs,) or chosen.dtype != bool:
                 raise InputError(f"reset_mask: {chosen.dtype} {chosen.shape}; allowed is bool ({self.num_envs},)")
         with self._ordered():
-            self._seed(seed)
+            self._seed(seed, chosen)
             mask = world_mask(np.flatnonzero(chosen), self.num_envs, self.device)
             self._reset(mask, wp.array(chosen, dtype=wp.bool, device=self.device))
         return self._out(self._observed), {}
@@ -261,8 +261,11 @@ class SoilVectorEnv(VectorEnv):
             sources = [self.robot, self.episode, seen["sinkage"], seen["slip"], self._scan]
             self._launch(kernels.observe, self.num_envs, [mask, reading, *sources, self._observed[name]])
 
-    def _seed(self, seed: Any) -> None:
-        """Start the random numbers of worlds: from `seed` + world, from a list, or at the first reset from anywhere."""
+    def _seed(self, seed: Any, among: np.ndarray) -> None:
+        """Start the random numbers of worlds: from `seed` + world, from a list, or at the first reset from anywhere.
+
+        A seed is for worlds `among` those that are reset, (world,) bool; the others go on with their own numbers.
+        """
         given = list(seed) if isinstance(seed, (list, tuple, np.ndarray)) else [seed] * self.num_envs
         if len(given) != self.num_envs:
             raise InputError(f"seed: {len(given)} are given; allowed is one, or one for each of {self.num_envs} worlds")
@@ -270,6 +273,8 @@ class SoilVectorEnv(VectorEnv):
             given = [int(seed) + world for world in range(self.num_envs)]
         elif seed is None and not self._seeded:
             given = np.random.default_rng().integers(LARGEST_SEED, size=self.num_envs).tolist()
+        if self._seeded:
+            given = [one if reset else None for one, reset in zip(given, among.tolist(), strict=True)]
         chosen = [one is not None for one in given]
         if any(chosen):
             self._seeded = True
