@@ -1,0 +1,67 @@
+"""A million steps of a batch: worlds that are reset again and again take no more memory."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import grouser
+from grouser.engine.mujoco_warp import MujocoWarp
+from grouser.simulation.simulation import Simulation
+
+STEPS, EPISODE = 1_000_000, 500
+FIRST = 0.1  # share of the steps after which everything has its room
+MOST_GROWTH = 2e6  # [bytes], assumed: pages that the allocator of C keeps
+
+
+def carts(worlds: int = 2, spacing: float = 0.02, **more) -> Simulation:
+    return grouser.on_soil(
+        grouser.CART, "dry-sand", "wheel.*", drive={"motor.*": 0.4}, worlds=worlds, spacing=spacing, threads=1, **more
+    )
+
+
+def resident() -> int:
+    """Memory of this process [bytes]."""
+    gc.collect()
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+
+
+def growth(sim: Simulation, steps: int, after_episode: Callable[[], Any] = lambda: None) -> int:
+    """Memory [bytes] taken between FIRST of the steps and their end; half are reset after each episode."""
+    mask, before = np.arange(sim.worlds) % 2 == 0, 0
+    for done in range(0, steps, EPISODE):
+        if not before and done >= FIRST * steps:
+            before = resident()
+        sim.step(EPISODE)
+        sim.reset(mask)
+        mask = ~mask
+        after_episode()
+    diverged = sim.diverged if isinstance(sim.diverged, np.ndarray) else sim.diverged.numpy()
+    assert not diverged.any()
+    return resident() - before
+
+
+@pytest.mark.nightly
+def test_a_million_steps_take_no_more_memory():
+    assert growth(carts(), STEPS) < MOST_GROWTH
+
+
+@pytest.mark.nightly
+def test_steps_of_mujoco_warp_take_no_more_memory():
+    """On Warp's CPU device; on CUDA `benchmarks.batch --steps` looks at the memory of the device."""
+    assert growth(carts(engine=partial(MujocoWarp, device="cpu"), dtype="float32"), 20_000) < MOST_GROWTH
+
+
+@pytest.mark.long
+def test_a_loop_that_keeps_its_observations_takes_more_memory():
+    """What the tests above would see: 1.6 MB kept after each of 18 episodes."""
+    sim, kept = carts(), list[np.ndarray]()
+    assert growth(sim, 20 * EPISODE) < MOST_GROWTH
+    assert growth(sim, 20 * EPISODE, lambda: kept.append(np.ones(200_000))) > MOST_GROWTH
