@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,24 @@ class RigRunner(ScenarioRunner):
             file.write(f"{what} {os.getpid()}\n")
 
 
+@dataclass(frozen=True)
+class BatchRig(RigRunner):
+    """The rig's runner in batches of up to four; writes a line for each batch, and breaks at the cases of `breaks`."""
+
+    gpus: int = 0
+    breaks: tuple[str, ...] = ()
+
+    def together(self, cases: Sequence[Case]) -> list[list[int]]:
+        return [list(range(k, min(k + 4, len(cases)))) for k in range(0, len(cases), 4)]
+
+    def run_batch(self, cases: Sequence[Case], folders: Sequence[Path]) -> list[dict[str, Any]]:
+        names = [case.name for case in cases]
+        self.write(f"warm-batch-{'-'.join(names)}")
+        if set(names) & set(self.breaks):
+            raise ValueError("one of them cannot be built")
+        return [self.run(case, folder) for case, folder in zip(cases, folders, strict=True)]
+
+
 def started(log: Path) -> list[str]:
     """Names of the cases in the order they were begun."""
     return [line.split()[0] for line in log.read_text().splitlines() if not line.startswith("warm")]
@@ -57,6 +76,11 @@ def started(log: Path) -> list[str]:
 def workers(log: Path) -> list[int]:
     """Process ids of all that warmed up."""
     return [int(line.split()[1]) for line in log.read_text().splitlines() if line.startswith("warm")]
+
+
+def batches(log: Path) -> list[str]:
+    lines = [line.split()[0] for line in log.read_text().splitlines()]
+    return [line.removeprefix("warm-batch-") for line in lines if line.startswith("warm-batch-")]
 
 
 if __name__ == "__main__":

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import grouser
-from grouser.campaign import Case, read_sweep, run_sweep
+from grouser.campaign import read_sweep, run_sweep
 from grouser.campaign.executor import Job
 from grouser.campaign.results import SweepFolder
 from grouser.campaign.worker import BatchRunner, Order
@@ -19,7 +18,7 @@ from grouser.cli import status
 from grouser.commands.sweep import BatchScenarioRunner, ScenarioRunner
 from grouser.errors import RunStopped
 from grouser.scenarios import registry, robot
-from tests.campaign.rig import RigRunner, started, workers
+from tests.campaign.rig import BatchRig, RigRunner, batches, started, workers
 from tests.commands import fake_rig
 
 SIX = {"scenario": "fake-rig", "parameters": {"frequency": [1.0, 1.5, 2.0], "wheel.radius": [0.1, 0.2]}}
@@ -36,24 +35,6 @@ EARLY, CLOSE = 0.05, 5e-5  # [s], [m]
 APART = {"sinkage_max_m": 0.02, "energy_J": 0.05}  # relative; soils differ by 0.1 and drives by 1.6
 
 
-@dataclass(frozen=True)
-class BatchRig(RigRunner):
-    """The rig's runner in batches of up to four; writes a line for each batch, and breaks at the cases of `breaks`."""
-
-    gpus: int = 0
-    breaks: tuple[str, ...] = ()
-
-    def together(self, cases: Sequence[Case]) -> list[list[int]]:
-        return [list(range(k, min(k + 4, len(cases)))) for k in range(0, len(cases), 4)]
-
-    def run_batch(self, cases: Sequence[Case], folders: Sequence[Path]) -> list[dict[str, Any]]:
-        names = [case.name for case in cases]
-        self.write(f"warm-batch-{'-'.join(names)}")
-        if set(names) & set(self.breaks):
-            raise ValueError("one of them cannot be built")
-        return [self.run(case, folder) for case, folder in zip(cases, folders, strict=True)]
-
-
 @pytest.fixture
 def rig(monkeypatch, tmp_path) -> BatchRig:
     monkeypatch.setattr(registry, "NAMES", registry.NAMES)  # put back afterwards
@@ -64,11 +45,6 @@ def rig(monkeypatch, tmp_path) -> BatchRig:
 
 def swept(runner: BatchRig, **options: Any):
     return run_sweep(read_sweep(SIX), Path("out"), runner, **{"workers": 1} | options)
-
-
-def batches(log: Path) -> list[str]:
-    lines = [line.split()[0] for line in log.read_text().splitlines()]
-    return [line.removeprefix("warm-batch-") for line in lines if line.startswith("warm-batch-")]
 
 
 def results() -> dict[str, dict[str, Any]]:

@@ -18,9 +18,13 @@ import pytest
 
 import grouser
 from grouser.campaign import Case, read_sweep, run_sweep
+from grouser.cli import status
+from grouser.commands import identify
+from grouser.commands.sweep import ScenarioRunner
 from grouser.scenarios import registry
+from grouser.scenarios.wheel_theory import rolling_wheel
 from tests.campaign.ray_nodes import LOOPBACK, ROOT, Nodes, family, kill
-from tests.campaign.rig import started, workers
+from tests.campaign.rig import BatchRig, batches, started, workers
 from tests.commands import fake_rig
 from tests.waiting import PATIENCE, eventually
 
@@ -242,6 +246,70 @@ def test_results_equal_those_of_the_local_runner_bit_for_bit(cluster, tmp_path, 
         with grouser.Recording(next(paths)) as a, grouser.Recording(next(paths)) as b:
             assert (a["plate/force"] == b["plate/force"]).all()
             assert (a.time == b.time).all()
+
+
+@dataclass(frozen=True)
+class TheoryOfWheels(ScenarioRunner):
+    """Rigid wheel integrals in place of runs of wheels: a campaign of hundreds of cases in seconds."""
+
+    def warm(self, case: Case) -> None:
+        pass
+
+    def run(self, case: Case, folder: Path) -> dict[str, Any]:
+        s: Any = case.settings
+        found = rolling_wheel(s.soil.resolve(), radius=s.wheel.radius, width=s.wheel.width, load=s.load, slip=s.slip)
+        values = (found.drawbar_pull, found.sinkage, found.torque, 0.0)
+        names = ("drawbar_pull_N", "sinkage_m", "torque_Nm", "side_force_N")
+        metrics = {name: {"value": float(value), "unit": "SI"} for name, value in zip(names, values, strict=True)}
+        return {"status": "complete", "reason": "", "metrics": metrics}
+
+
+def test_identification_on_a_cluster_is_the_local_one_bit_for_bit(cluster, tmp_path, monkeypatch):
+    """Both designs of runs of a wheel, the second where the posterior of the first is, and the draws."""
+    wheel = {"wheel": {"radius": 0.15, "width": 0.1}, "load": 150, "slip": [0.1, 0.3],
+             "pull": {"unit": "N", "values": [25, 45], "scatter": "5 N"}}  # fmt: skip
+    monkeypatch.setattr(identify, "ScenarioRunner", TheoryOfWheels)
+
+    def identified(name: str, on: str) -> identify.Identification:
+        data = {"wheels": {"one": wheel}}
+        return identify.identify(
+            data, out=tmp_path / name, constants=["friction_angle_deg"], runs=100, workers=1, on=on
+        )
+
+    local = identified("local", "local")
+    join(cluster, monkeypatch)
+    far = identified("far", "ray")
+    assert len(list((far.folder / "wheel-runs").glob("*/cases/[0-9]*.json"))) == 100
+    assert (far.folder / identify.DRAWS).read_bytes() == (local.folder / identify.DRAWS).read_bytes()
+    assert far.posterior.estimate("friction_angle_deg") == local.posterior.estimate("friction_angle_deg")
+
+
+def test_a_monte_carlo_over_soils_is_the_local_one_bit_for_bit(cluster, tmp_path, monkeypatch):
+    soil = {"n": 1.0, "k_c": 1000, "k_phi": 1e6, "cohesion": 200, "friction_angle_deg": 30, "shear_modulus": 0.02,
+            "uncertainty": {"constants": ["n"], "covariance": [[0.01]]}}  # fmt: skip
+    Path("soil.yaml").write_text(json.dumps({"ours": soil}))
+    asked = ["run", "plate-sinkage", "--set", "soil.file=soil.yaml", "--samples", "4"]
+    asked += [word for name, value in PLATE.items() for word in ("--set", f"{name}={value}")]
+    assert status([*asked, "--out", "local", "--workers", "1"]) == 0
+    join(cluster, monkeypatch)
+    assert status([*asked, "--out", "far", "--on", "ray"]) == 0
+    for name in ("0001", "0002", "0003", "0004"):
+        one, two = (decided(json.loads(Path(place, "cases", f"{name}.json").read_text())) for place in ("local", "far"))
+        assert one == two
+    assert "0005.json" not in {file.name for file in Path("far/cases").iterdir()}
+
+
+def test_workers_of_a_cluster_take_cases_by_batch_and_the_one_to_blame_is_found(cluster, monkeypatch):
+    """Three batches of four on three nodes; one of their cases kills its worker, another breaks its batch."""
+    fake_rig.install()
+    join(cluster, monkeypatch)
+    runner = BatchRig(log=Path("log").resolve(), kill=("0003",), breaks=("0007",))
+    counts = run_sweep(read_sweep(TWELVE), Path("out"), runner, on="ray")
+    assert sorted(batches(runner.log)) == ["-".join(NAMES[k : k + 4]) for k in (0, 4, 8)]
+    assert counts.done == 11
+    assert list(counts.failed) == ["0003"]
+    assert counts.failed["0003"].startswith("its worker died 3 times (")
+    assert {name: begun().count(name) for name in NAMES[4:]} == dict.fromkeys(NAMES[4:], 1)
 
 
 def listening(pids: list[int]) -> set[str]:

@@ -50,6 +50,7 @@ def test_large_trees_and_tendons_with_armature_need_it():
     assert stages(more=heavy) == {VELOCITY}
 
 
+@pytest.mark.batch
 @pytest.mark.parametrize(("links", "sparse"), [(9, False), (72, True)])
 def test_the_engine_knows_a_large_tree(links, sparse):
     chain = '<body pos="0 0 -0.1"><joint axis="0 1 0" damping="1"/><geom size="0.02" mass="0.1"/>'

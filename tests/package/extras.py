@@ -20,7 +20,6 @@ class Extra:
     leaves: str = ""  # file that the command leaves, if it does
     least: int = 1  # [bytes] its least size
     also: str = ""  # Python that reads the result with the packages of the extra
-    says: bool = True  # without the extra one line says so; False: no part of Grouser uses the extra yet
 
 
 def python(code: str) -> tuple[str, ...]:
@@ -49,7 +48,8 @@ engine = MujocoWarp(spec, [], 0.002, worlds=2, device="cpu")
 assert engine.qpos.shape == (2, 7), engine.qpos.shape
 """
 MAKE_ROVERS = """
-import cloudpickle, gymnasium, grouser.envs
+import grouser.envs
+import gymnasium
 env = gymnasium.make_vec("Grouser/RoverGoal-v0", num_envs=2, spacing=0.03)
 assert env.reset(seed=0)[0].shape[0] == 2
 """
@@ -59,7 +59,7 @@ with FoxgloveServer("run/recording.h5", port=0) as server:
     assert server.address.startswith("ws://127.0.0.1:"), server.address
 """
 TWO_CASES = "two-cases.yaml"
-RUN, DEM, CART = "run", "dem.tif", "cart.xml"
+RUN, DEM, CART, PLATES = "run", "dem.tif", "cart.xml", "bevameter.yaml"
 
 EXTRAS = tuple(
     starmap(
@@ -81,8 +81,8 @@ EXTRAS = tuple(
             ),
             ("convex", (GROUSER, "run", "box-on-stairs", "--no-report", "--out", "box"), "box/recording.h5"),
             ("batch", python(TWO_WORLDS)),
-            ("rl", python(MAKE_ROVERS), "", 1, "", False),
-            ("identify", python("import emcee; emcee.EnsembleSampler(4, 2, len)"), "", 1, "", False),
+            ("rl", python(MAKE_ROVERS)),
+            ("identify", (GROUSER, "identify", PLATES, "--out", "our-sand"), "our-sand/soil.yaml", 100),
             (
                 "cluster",
                 (GROUSER, "sweep", TWO_CASES, "--on", "ray", "--workers", "1", "--out", "swept"),

@@ -26,6 +26,20 @@ def test_every_extra_is_tried_and_described():
     assert set(re.search(r"\[(.*)\]", everything)[1].split(",")) == extras - {"all"}
 
 
+def test_doctor_knows_every_package_of_an_extra():
+    """By the names of the distributions: `foxglove-sdk`, not the `foxglove` that is imported."""
+    from grouser.commands import doctor
+
+    named = {
+        re.match(r"[\w-]+", requirement)[0]: extra
+        for extra, requirements in PROJECT["optional-dependencies"].items()
+        if extra not in ("dev", "all")
+        for requirement in requirements
+        if not requirement.startswith("grouser")
+    }
+    assert named == doctor.EXTRAS
+
+
 def test_python_versions_are_those_that_are_tried():
     from tests.package.test_extras import PYTHONS
 
@@ -49,6 +63,16 @@ def test_the_page_names_the_present_wheel():
 @pytest.mark.parametrize(
     ("package", "extra", "call"),
     [
+        ("emcee", "identify", "import grouser; grouser.identify(EXAMPLES + '/bevameter.yaml')"),
+        ("sklearn", "identify", "import grouser; grouser.identify(EXAMPLES + '/wheel-runs.yaml')"),
+        ("gymnasium", "rl", "import grouser.envs"),
+        ("mujoco_warp", "batch", "from grouser.engine.mujoco_warp_setup import mujoco_warp; mujoco_warp()"),
+        ("coal", "convex", "import grouser; grouser.run('box-on-stairs')"),
+        (
+            "foxglove",
+            "foxglove",
+            "from grouser.viewer.foxglove_server import FoxgloveServer; FoxgloveServer('run').__enter__()",
+        ),
         ("viser", "view", "from grouser.viewer.server import imported; imported()"),
         (
             "imageio_ffmpeg",
@@ -60,9 +84,11 @@ def test_the_page_names_the_present_wheel():
         ("ray", "cluster", "from grouser.campaign.run import executor_named; executor_named('ray', 1)"),
     ],
 )
-def test_a_missing_package_names_its_extra(package, extra, call):
-    code = f"import sys; sys.modules[{package!r}] = None\n{call}"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+def test_a_missing_package_names_its_extra(package, extra, call, tmp_path):
+    """Before anything is written or computed."""
+    code = f"import sys; sys.modules[{package!r}] = None; EXAMPLES = {str(ROOT / 'examples')!r}\n{call}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
     last = done.stderr.splitlines()[-1]
     assert last.startswith("grouser.errors.InputError: ")
     assert last.endswith(f"pip install 'grouser[{extra}]'")
+    assert not list(tmp_path.iterdir())

@@ -15,6 +15,7 @@ from grouser.scenarios import traverse_rocks
 from grouser.scenarios.traverse import PER_RUT, RUTS, Traverse
 from grouser.terrain.rocks import RockField
 from grouser.viewer.ground import MOST_CELLS, GroundView
+from tests.terrain import pds
 
 CHANCE = 1e-4  # of a right number of rocks falling outside the bounds, for one seed
 UNDER_ROCKS = 0.002  # of load share, power and distance: soil is met under the rim of a rock only, to its penetration
@@ -39,17 +40,24 @@ def test_the_ground_is_the_model_with_roughness_and_the_same_for_a_shorter_drive
     assert np.percentile(slopes_deg(ground), 99) < 20, "sand carries a rover up"
 
 
-def test_a_geotiff_is_driven_over_where_it_lies(tmp_path):
-    """An elevation model with projected metres: the ground has its heights at its nodes, less the short waves."""
+def write_geotiff(file, heights) -> None:
     rasterio = pytest.importorskip("rasterio")
-    file = tmp_path / "model.tif"
+    transform = rasterio.transform.from_origin(1000.0, 9000.0, 2.0, 2.0)
+    rows, columns = heights.shape
+    with rasterio.open(
+        file, "w", driver="GTiff", height=rows, width=columns, count=1, dtype="float32", crs="EPSG:32633",
+        transform=transform,
+    ) as out:  # fmt: skip
+        out.write(heights, 1)
+
+
+@pytest.mark.parametrize(("name", "write"), [("model.tif", write_geotiff), ("model.img", pds.write)])
+def test_a_projected_model_is_driven_over_where_it_lies(tmp_path, name, write):
+    """An elevation model with projected metres: the ground has its heights at its nodes, less the short waves."""
+    file = tmp_path / name
     y, x = np.mgrid[0:40, 0:60]
     heights = (500 + 0.4 * np.sin(x / 3) + 0.02 * y).astype(np.float32)
-    transform = rasterio.transform.from_origin(1000.0, 9000.0, 2.0, 2.0)
-    with rasterio.open(
-        file, "w", driver="GTiff", height=40, width=60, count=1, dtype="float32", crs="EPSG:32633", transform=transform
-    ) as out:
-        out.write(heights, 1)
+    write(file, heights)
     s = Traverse(
         terrain={"file": file}, waypoints=((-40.0, 0.0), (40.0, 3.0)), roughness={"deviation": 0.0, "hurst": 0.5}
     )

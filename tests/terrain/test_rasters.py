@@ -9,6 +9,7 @@ from PIL import Image, TiffImagePlugin
 
 from grouser import terrain
 from grouser.errors import InputError
+from tests.terrain import pds
 
 ROUND_OFF = 1e-12  # relative, float64
 HEIGHTS = np.array([[10.0, 11.0, 12.5], [20.0, 21.0, 22.0], [30.0, 31.0, -2.0], [40.0, 41.0, 42.0]])  # north first
@@ -256,3 +257,25 @@ def test_a_geotiff_without_rasterio_says_which_extra_it_needs(tmp_path, monkeypa
     with pytest.raises(InputError, match=r"dem\.tif' needs rasterio: pip install 'grouser\[geo\]'") as caught:
         terrain.load(file)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("scale", ["2 <METERS/PIXEL>", "2.0 <M/PIXEL>", "0.002 <KM/PIXEL>"])
+def test_a_projected_pds_model_has_its_spacing_and_place(tmp_path, scale):
+    """As the label says; a label whose offsets differ by lines and samples puts the same heights that far away."""
+    heights = -2500 + np.arange(40.0 * 60).reshape(40, 60) / 8
+    pds.write(tmp_path / "a.img", heights, scale, offset=(-1000.5, 200.5))
+    grid = terrain.load(tmp_path / "a.img", origin="file")
+    assert grid.spacing == pytest.approx(2.0)
+    np.testing.assert_array_equal(grid.heights, heights[::-1])
+    pds.write(tmp_path / "b.img", heights, scale, offset=(-1000.5 + 7, 200.5 - 3))
+    moved = terrain.load(tmp_path / "b.img", origin="file").origin
+    assert np.subtract(moved, grid.origin) == pytest.approx((2.0 * 3, 2.0 * 7))
+
+
+def test_a_pds_model_with_a_gap_is_refused_or_filled(tmp_path):
+    heights = np.full((40, 60), -2500.0, np.float32)
+    heights[3, 4] = pds.MISSING
+    pds.write(tmp_path / "a.img", heights)
+    with pytest.raises(InputError, match=r"no height at node \(row 36, column 4\)"):
+        terrain.load(tmp_path / "a.img")
+    assert (terrain.load(tmp_path / "a.img", missing="nearest").heights == -2500).all()

@@ -106,3 +106,17 @@ def recording(path: Path, duration: float = LENGTH / SPEED, rate: float = 20.0, 
         for k in range(round(duration * rate) + 1):
             append(writer, cart, k / rate)
     return path
+
+
+class Nothing:
+    """Stands for a viser scene and all its nodes; counts what is sent."""
+
+    def __init__(self):
+        self.sent = []
+
+    def __getattr__(self, name):
+        def call(*arguments, **more):
+            self.sent.append((name, arguments[:1]))
+            return Nothing()
+
+        return call

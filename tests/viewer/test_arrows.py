@@ -25,7 +25,7 @@ from grouser.viewer.cameras import Cameras
 from grouser.viewer.motion import RecordedMotion
 from grouser.viewer.scene import MOST_ARROWS, Scene
 from tests.contact.polygonal.bodies import RIGID, box, plane
-from tests.viewer.test_scene import Nothing
+from tests.viewer.made import Nothing
 
 G = 9.81
 BAR = 0.01  # of weight times time, and of weight times time times a metre: what arrows may lack

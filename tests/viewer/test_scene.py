@@ -19,6 +19,7 @@ from grouser.viewer.motion import RecordedMotion, interpolated, rotation_matrix
 from grouser.viewer.pressure import Pressure
 from grouser.viewer.scene import SAND_MEAN, SKY_RADIUS, Scene, sand, sky
 from tests.viewer import made
+from tests.viewer.made import Nothing
 
 TILE_ROUNDING = 2.0**-17  # [m] heights in a recording are multiples of it
 HALF_TURN = math.pi / 2
@@ -28,20 +29,6 @@ HALF_TURN = math.pi / 2
 def recording(tmp_path_factory):
     with Recording(made.recording(tmp_path_factory.mktemp("made") / "recording.h5")) as one:
         yield one
-
-
-class Nothing:
-    """Stands for a viser scene and all its nodes; counts what is sent."""
-
-    def __init__(self):
-        self.sent = []
-
-    def __getattr__(self, name):
-        def call(*arguments, **more):
-            self.sent.append((name, arguments[:1]))
-            return Nothing()
-
-        return call
 
 
 def heights_at(view, x, y):
@@ -171,6 +158,25 @@ def test_the_sky_stays_around_a_robot_far_from_the_origin(recording, monkeypatch
     np.testing.assert_allclose(np.linalg.norm(vertices, axis=1), SKY_RADIUS)  # in every direction, also downwards
     shown = light.aces(colours)
     assert (shown[:, 2] > shown[:, 0] + 0.05).all(), "light blue, nowhere white"
+
+
+def test_a_world_that_is_carried_has_its_robot_at_the_origin(recording):
+    """All that has a place on the ground moves, and the sky, which is around the origin, does not."""
+    scene = Scene(recording, api := Nothing(), carried=True)
+    for time in (1.0, 4.0):
+        scene.show(time)
+        np.testing.assert_allclose(scene._world.position + scene.cameras.place(time), 0.0, atol=1e-12)
+    named = [arguments[0] for _, arguments in api.sent if arguments and isinstance(arguments[0], str)]
+    assert {name.split("/")[1] for name in named if name.startswith("/")} == {"world", "light", "sky"}
+    assert {name.split("/")[2] for name in named if name.startswith("/world/")} == {
+        "shapes",
+        "ground",
+        "forces",
+        "ways",
+    }
+    scene = Scene(recording, Nothing())
+    scene.show(4.0)
+    assert not isinstance(scene._world.position, np.ndarray), "elsewhere the world stands still"
 
 
 def test_a_patch_stays_until_its_next_version_can_be_there(recording):

@@ -176,3 +176,22 @@ def test_a_replay_is_not_pale_at_first(running, finished, tmp_path):
     page.wait_for_selector("canvas", state="attached", timeout=1000 * PATIENCE)
     assert page.evaluate("getComputedStyle(document.querySelector('canvas')).opacity") == "1"
     page.close()
+
+
+def test_a_robot_that_goes_far_stays_in_the_picture_of_its_replay(running, tmp_path):
+    """30 m in a minute: seen from where it is in the middle it would be a speck, or out of the picture."""
+    from grouser.recording import Recording
+    from grouser.viewer.replay import replay
+
+    with Recording(made.recording(tmp_path / "recording.h5", 60.0, rate=4.0)) as recording:
+        (tmp_path / "replay.html").write_text(replay(recording), encoding="utf-8")
+    page = running.new_page(viewport={"width": 600, "height": 440})
+    page.set_default_timeout(1000 * PATIENCE)
+    page.goto((tmp_path / "replay.html").as_uri())
+    eventually(lambda: len(cart_pixels(picture(page))) > ENOUGH, "the cart in the picture")
+    seen = []
+    for _ in range(6):
+        page.wait_for_timeout(1000)
+        seen.append(len(cart_pixels(picture(page))) > ENOUGH)
+    assert all(seen)
+    page.close()

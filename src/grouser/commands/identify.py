@@ -17,6 +17,7 @@ from grouser.campaign.run import LOCAL, executor_named
 from grouser.commands.sweep import ScenarioRunner
 from grouser.errors import InputError
 from grouser.files import write_errors_as_input
+from grouser.identification import process, sampling
 from grouser.identification.constants import CONSTANTS, STRESS, Prior
 from grouser.identification.data import Measurements, read_measurements
 from grouser.identification.emulator import Emulator, different_wheels, learn, wheel_curves
@@ -90,6 +91,9 @@ def identify(
     this below `if __name__ == "__main__":`. Raises InputError.
     """
     measured = read_measurements(data)
+    sampling.packages()  # runs of wheels take hours: what is missing is said before them
+    if measured.wheels:
+        process.require_packages()
     if not 100 <= runs <= MOST_RUNS:
         raise InputError(f"runs = {runs}: allowed are 100 to {MOST_RUNS}")
     for name in constants or ():

@@ -82,15 +82,23 @@ def matern(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return covariance  # Rasmussen and Williams 2006, eq. 4.17
 
 
-def learn_process(inputs: np.ndarray, y: np.ndarray) -> Learned:
-    """Gaussian process of y (run,) over inputs (run, input) of a size near 1."""
+def require_packages() -> None:
+    """Raises InputError if what learns from runs is not installed."""
     try:
-        from sklearn.exceptions import ConvergenceWarning
-        from sklearn.gaussian_process import GaussianProcessRegressor
-        from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
-        from threadpoolctl import threadpool_limits
+        import sklearn.gaussian_process  # noqa: F401
+        import threadpoolctl  # noqa: F401
     except ImportError:
         raise InputError("identify needs scikit-learn for wheels: pip install 'grouser[identify]'") from None
+
+
+def learn_process(inputs: np.ndarray, y: np.ndarray) -> Learned:
+    """Gaussian process of y (run,) over inputs (run, input) of a size near 1."""
+    require_packages()
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+    from threadpoolctl import threadpool_limits
+
     centre, scale = float(y.mean()), float(y.std()) or 1.0
     lengths: Any = np.ones(inputs.shape[1])  # one for each input, which the package's types do not know
     kernel = ConstantKernel(1.0, (1e-2, 1e3)) * Matern(lengths, LENGTHS, nu=2.5)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -48,6 +49,16 @@ class Draws:
         return self.spread <= LARGEST_SPREAD
 
 
+def packages() -> tuple[Any, Any]:
+    """The package emcee, and what limits threads. Both are extras."""
+    try:
+        import emcee
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        raise InputError("identify needs emcee and threadpoolctl: pip install 'grouser[identify]'") from None
+    return emcee, threadpool_limits
+
+
 def sample(
     log_likelihood: LogDensity,
     prior_draws: Callable[[int, np.random.Generator], np.ndarray],
@@ -63,11 +74,7 @@ def sample(
 
     `box` has the lower and upper ends of all parameters, (parameter,) each.
     """
-    try:
-        import emcee
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        raise InputError("identify needs emcee and threadpoolctl: pip install 'grouser[identify]'") from None
+    emcee, threadpool_limits = packages()
     rng = np.random.default_rng(seed)
     first = prior_draws(1, rng)
     walkers = max(LEAST_WALKERS, WALKERS_PER_DIMENSION * first.shape[1])

@@ -44,6 +44,12 @@ class Cameras:
         pose = self.motion.poses(BODIES, start)[self.motion.bodies.index(self.main)]
         return rotation_matrix(pose[3:]).T @ ((self.low + self.high) / 2 - pose[:3])
 
+    def place(self, time: float) -> np.ndarray:
+        """Origin [m] of the main body; zero without one."""
+        if not self.main or not len(self.motion.recording):
+            return np.zeros(3)
+        return self.motion.poses(BODIES, time)[self.motion.bodies.index(self.main)][:3]
+
     def camera_pose(self, camera: str, time: float, wheel: str = "") -> CameraPose:
         """Position and target of a camera. `wheel`: the body that the wheel camera looks at (default: the first)."""
         poses = self.motion.poses(BODIES, time) if self.motion.bodies else np.zeros((0, 7))

@@ -13,7 +13,7 @@ import numpy as np
 from grouser.errors import InputError
 from grouser.recording import Recording
 from grouser.viewer.access_control import STYLE, AccessControl, access_controlled
-from grouser.viewer.cameras import FIELD_OF_VIEW
+from grouser.viewer.cameras import FIELD_OF_VIEW, Cameras
 from grouser.viewer.colours import FIELDS
 from grouser.viewer.scene import Scene
 from grouser.viewer.server import imported
@@ -21,6 +21,7 @@ from grouser.viewer.server import imported
 RATE, FRAMES = 12.0, 900  # [Hz] pictures of a replay, and their largest number
 GROUND_UPDATES = 120  # largest number of updates of the ground: they take most of the file size
 STRIDE = 2  # every second node of the fine ground is drawn
+FAR = 10.0  # half sizes of the robot: one that goes farther stays in the middle of the page, and the ground moves
 SHORT = 0.04  # [s] after which a patch of ground that was replaced is removed
 HOLD = 1.0  # [s] for which the last picture is shown
 
@@ -43,9 +44,12 @@ def replay(
         server.scene.world_axes.visible = False
         # A page holds every version of the ground: what is divided anew around the robot would make it too large.
         scene = Scene(recording, server.scene, stride=STRIDE, follows=False)
+        scene.carried = goes_far(scene.cameras, times)
         scene.colour_by(field)
-        view = scene.cameras.camera_pose("follow", float(times[len(times) // 2]))
-        server.initial_camera.position, server.initial_camera.look_at = view.position, view.target
+        middle = float(times[len(times) // 2])
+        view = scene.cameras.camera_pose("follow", middle)
+        origin = scene.cameras.place(middle) if scene.carried else np.zeros(3)
+        server.initial_camera.position, server.initial_camera.look_at = view.position - origin, view.target - origin
         server.initial_camera.fov = FIELD_OF_VIEW
         serializer = server.get_scene_serializer()
         every = max(1, math.ceil(len(times) / GROUND_UPDATES))
@@ -76,6 +80,13 @@ def picture_times(recording: Recording, rate: float = RATE, most: int = FRAMES) 
 def time_lapse(times: np.ndarray) -> float:
     """How many times as fast as in the recording pictures follow each other, so that a long one moves smoothly too."""
     return max(1.0, RATE * float(times[1] - times[0])) if len(times) == FRAMES else 1.0
+
+
+def goes_far(cameras: Cameras, times: np.ndarray) -> bool:
+    """Whether the robot leaves what a camera sees that stands where the robot is in the middle of the recording."""
+    middle = cameras.place(float(times[len(times) // 2]))
+    away = max(float(np.linalg.norm(cameras.place(float(time)) - middle)) for time in times)
+    return away > FAR * cameras.size
 
 
 async def _nobody(connection: object) -> None:

@@ -16,7 +16,7 @@ from grouser.viewer import glb, light
 from grouser.viewer.cameras import Cameras
 from grouser.viewer.colours import Scale, srgb
 from grouser.viewer.ground import Cell, GroundView, Patch
-from grouser.viewer.motion import BODIES, RecordedMotion
+from grouser.viewer.motion import RecordedMotion
 from grouser.viewer.pressure import Pressure
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ MOST_ARROWS = 60
 MANY_ARROWS = 30  # more than this are drawn thin
 LEAST_ARROW, ARROW_CHANGE = 0.02, 0.02  # of the robot's size: shorter arrows and smaller changes are not drawn
 COMB = 60  # approximate number of force vectors along a path
+WORLD = "/world"  # frame of what has a place on the ground
 SKY_RADIUS = 500.0  # [m]; browsers draw up to 1000 m
 SKY_STEP = 20.0  # [m] the robot goes before the sky follows it
 SUNLIGHT, SKYLIGHT = 2.4, 2.2  # intensities of the lights on shapes
@@ -47,11 +48,13 @@ class Scene:
         stride: int = 1,
         texture: Texture | None = None,
         follows: bool = True,
+        carried: bool = False,
     ):
         """`stride`: draw every n-th node of the fine ground. `follows`: in a long recording the ground around the robot
-        is drawn node by node, wherever it is; else all of it as coarse as the rest.
+        is drawn node by node, wherever it is; else all of it as coarse as the rest. `carried`: the world moves below
+        the robot, which stays at the origin: for pages whose camera cannot be moved.
         """
-        self.follows = follows
+        self.follows, self.carried = follows, carried
         self.recording, self.api, self.stride, self.texture = recording, api, stride, texture
         self.shapes = recording.shapes()
         self.motion = RecordedMotion(recording)
@@ -62,6 +65,7 @@ class Scene:
         self.forces_shown, self.path_style = True, "lines"
         self._stamps: dict[Cell, tuple[Any, ...]] = {}
         self._cells: dict[Cell, Any] = {}
+        self._world = api.add_frame(WORLD, show_axes=False)  # parent of all that has a place on the ground
         self._nodes = [self._added(k) for k in range(len(self.shapes))]
         self._arrows: dict[int, tuple[Any, np.ndarray]] = {}  # node and vector drawn [m]
         self._paths: dict[str, Any] = {}
@@ -90,12 +94,14 @@ class Scene:
         )
         self._sky_at = np.zeros(3)  # [m]
 
-    def _move_sky(self, time: float) -> None:
-        """Keep the sky around the robot, which may be far from the origin and high above it."""
+    def _stay_near(self, time: float) -> None:
+        """Keep the sky around the robot, which may be far from the origin and high above it; or carry the world."""
         if not self.cameras.main or not len(self.recording):
             return
-        place = self.motion.poses(BODIES, time)[self.motion.bodies.index(self.cameras.main)][:3]
-        if np.linalg.norm(place - self._sky_at) > SKY_STEP:
+        place = self.cameras.place(time)
+        if self.carried:
+            self._world.position = -np.array(place, float)
+        elif np.linalg.norm(place - self._sky_at) > SKY_STEP:
             self.sky.position = self._sky_at = np.array(place, float)
 
     # ---- shapes -------------------------------------------------------------------------------------
@@ -105,7 +111,7 @@ class Scene:
         red, green, blue, alpha = shape.colour
         colour = (round(255 * red), round(255 * green), round(255 * blue))
         style: dict[str, Any] = {"opacity": None if alpha >= 1 else alpha, "side": "double", "receive_shadow": False}
-        name = f"/shapes/{k}"
+        name = f"{WORLD}/shapes/{k}"
         if follow is not None and follow.place is None:
             return self.api.add_batched_meshes_simple(
                 name, shape.vertices, shape.triangles, np.tile((1.0, 0, 0, 0), (1, 1)), np.zeros((1, 3)),
@@ -180,8 +186,8 @@ class Scene:
             return 0
         self.ground.refresh()
         if self.follows and self.cameras.main and len(self.recording):
-            place = self.motion.poses(BODIES, time)[self.motion.bodies.index(self.cameras.main)]
-            self.ground.look_at(float(place[0]), float(place[1]))
+            x, y, _ = self.cameras.place(time)
+            self.ground.look_at(float(x), float(y))
         for gone in self._cells.keys() - self.ground.cells:  # drawn cells that no longer exist
             self._outdate(self._cells.pop(gone))
             self._stamps.pop(gone, None)
@@ -199,7 +205,7 @@ class Scene:
         if cell in self._cells:
             self._outdate(self._cells[cell])
         self._versions += 1
-        name = f"/ground/{cell.level}_{cell.row}_{cell.column}_{self._versions}"
+        name = f"{WORLD}/ground/{cell.level}_{cell.row}_{cell.column}_{self._versions}"
         self._cells[cell] = self.api.add_glb(name, data, cast_shadow=False, receive_shadow=SHADOW)
 
     def _outdate(self, node: Any) -> None:
@@ -273,7 +279,7 @@ class Scene:
             if node is None:
                 thick = (0.02 if len(vectors) <= MANY_ARROWS else 0.009) * size
                 node = self.api.add_arrows(
-                    f"/forces/{k}", points, PUSH_COLOUR,
+                    f"{WORLD}/forces/{k}", points, PUSH_COLOUR,
                     shaft_radius=thick, head_radius=2.2 * thick, head_length=5 * thick,
                 )  # fmt: skip
                 self._arrows[k] = node, vector
@@ -308,7 +314,13 @@ class Scene:
             colour = PATH_COLOURS[k % len(PATH_COLOURS)]
             vertices, triangles = ribbon(points, 0.008 * self.cameras.size)
             self._paths[body] = self.api.add_mesh_simple(
-                f"/ways/{k}", vertices, triangles, color=colour, side="double", cast_shadow=False, receive_shadow=False
+                f"{WORLD}/ways/{k}",
+                vertices,
+                triangles,
+                color=colour,
+                side="double",
+                cast_shadow=False,
+                receive_shadow=False,
             )
 
     def _draw_force_comb(self, place: int, body: str, times: np.ndarray, points: np.ndarray) -> None:
@@ -318,7 +330,7 @@ class Scene:
         ends = self._arrow_ends(points[picked], forces, 0.3).astype(np.float32)
         thin = 0.006 * self.cameras.size
         self._paths[body] = self.api.add_arrows(
-            f"/ways/{place}", ends, PATH_COLOURS[place % len(PATH_COLOURS)],
+            f"{WORLD}/ways/{place}", ends, PATH_COLOURS[place % len(PATH_COLOURS)],
             shaft_radius=thin, head_radius=2 * thin, head_length=4 * thin,
         )  # fmt: skip
 
@@ -327,7 +339,7 @@ class Scene:
     def show(self, time: float, ground: bool = True) -> int:
         """Draw the recording at `time` [s]. Returns the number of ground cells sent; none if `ground` is false."""
         self.tidy()
-        self._move_sky(time)
+        self._stay_near(time)
         self._place_shapes(time)
         self._draw_forces(time)
         self._draw_paths(time)
