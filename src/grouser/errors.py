@@ -36,11 +36,16 @@ class RunStopped(GrouserError):
         self.reason, self.module, self.body, self.time = reason, module, body, time
 
 
+# Words of Warp, NumPy, MuJoCo, the loader of libraries, the JIT and threads, in errors of any class.
 NO_MEMORY = (
-    "Failed to allocate",
+    "failed to allocate",
+    "unable to allocate",
     "cannot allocate memory",
+    "could not allocate memory",
     "failed to map segment",
-)  # Warp and the loader of libraries
+    "memory allocation failed",
+    "can't start new thread",
+)
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
@@ -48,7 +53,8 @@ def is_out_of_memory(error: BaseException | None) -> bool:
     while error is not None:
         if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
             return True
-        if isinstance(error, RuntimeError | OSError) and any(words in str(error) for words in NO_MEMORY):
+        text = str(error).lower()
+        if not isinstance(error, GrouserError) and any(words in text for words in NO_MEMORY):
             return True
         error = error.__cause__ or error.__context__
     return False

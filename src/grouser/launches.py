@@ -16,6 +16,7 @@ import warp as wp
 
 from grouser import device
 from grouser.device import array, numpy_dtype, struct
+from grouser.quiet_warp import kernels_load
 
 Call = tuple[int, int, int]  # the fields of NativeCall
 SOURCES = {np.dtype(name): k for k, name in enumerate(("f8", "f4", "i4"))}  # number types that can be copied
@@ -123,8 +124,9 @@ class CompiledCall:
     """One kernel with its arguments, as a function of two pointers."""
 
     def __init__(self, kernel: Any, dim: Any, inputs: Sequence[Any]):
-        wp.load_module(kernel.module, device="cpu")
-        launch: Any = wp.launch(kernel, dim=dim, inputs=list(inputs), device="cpu", record_cmd=True)
+        with kernels_load(kernel.module.name):
+            wp.load_module(kernel.module, device="cpu")
+            launch: Any = wp.launch(kernel, dim=dim, inputs=list(inputs), device="cpu", record_cmd=True)
         bounds, *values = launch.params
         names = [argument.label for argument in kernel.adj.args]
         fields = [(name, type(value)) for name, value in zip(names, values, strict=True)]

@@ -1,4 +1,4 @@
-"""Starts Warp without its messages, so that a program prints only what it has to say."""
+"""Starts Warp and loads its kernels without their messages, so that a program prints only what it has to say."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ import os
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from grouser.errors import is_out_of_memory
 
 NO_DRIVER = "NVIDIA CUDA driver"  # printed on every machine without a GPU; `grouser doctor` reports it
-_lock = threading.Lock()  # the output of the whole process is caught
+_lock = threading.RLock()  # the output of the whole process is caught
 _started = False
 
 
@@ -29,21 +34,61 @@ def _start() -> None:
 
     if warp.config.log_level == warp.LOG_INFO:  # Warp's default
         warp.config.log_level = warp.LOG_ERROR
+    with caught_errors() as caught:
+        warp.init()
+    caught.pass_on(but=NO_DRIVER)
+
+
+@contextmanager
+def kernels_load(name: str) -> Iterator[None]:
+    """Raise MemoryError if memory runs out while kernels are compiled, loaded or looked up.
+
+    The compiler says so in lines of its own, which are left out; Warp then raises an error of another kind.
+    """
+    with _lock:
+        failed = None
+        with caught_errors() as caught:
+            try:
+                yield
+            except Exception as error:
+                failed = error
+        if failed is not None and (is_out_of_memory(failed) or is_out_of_memory(RuntimeError(caught.text))):
+            raise MemoryError(f"kernels of {name} cannot be loaded") from failed
+        caught.pass_on()
+        if failed is not None:
+            raise failed
+
+
+@dataclass
+class Caught:
+    """What was written to the standard error of this process, also by native code."""
+
+    text: str = ""
+
+    def pass_on(self, but: str = "\0") -> None:
+        """Print the lines now, except those that contain `but`."""
+        for line in self.text.splitlines():
+            if sys.stderr is not None and but not in line:
+                sys.stderr.write(f"{line}\n")
+
+
+@contextmanager
+def caught_errors() -> Iterator[Caught]:
+    """Catch what is written to the standard error of this process in the block."""
+    caught = Caught()
     try:
         stderr = os.dup(2)
     except OSError:  # closed, as in a program without a console
-        warp.init()
+        yield caught
         return
-    with tempfile.TemporaryFile() as captured:
+    with tempfile.TemporaryFile() as file:
         if sys.stderr is not None:
             sys.stderr.flush()
-        os.dup2(captured.fileno(), 2)
+        os.dup2(file.fileno(), 2)
         try:
-            warp.init()
+            yield caught
         finally:
             os.dup2(stderr, 2)
             os.close(stderr)
-            captured.seek(0)
-            for line in captured.read().decode(errors="replace").splitlines():
-                if sys.stderr is not None and NO_DRIVER not in line:
-                    sys.stderr.write(f"{line}\n")
+            file.seek(0)
+            caught.text = file.read().decode(errors="replace")

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grouser.errors import InputError
+from grouser.errors import InputError, RunStopped, is_out_of_memory, out_of_memory
 
 if TYPE_CHECKING:
     from grouser.campaign import SweepCounts
@@ -75,8 +75,19 @@ def run(
                 draw=workers.draw, checkpoints=PERIOD if checkpoints is None else checkpoints, continues=found,
                 tell=lambda line: print(f"note: {line}", file=sys.stderr, flush=True),
             )  # fmt: skip
-            print_outcome(outcome)
-        return outcome.exit_status
+            return told_outcome(outcome)
+
+
+def told_outcome(outcome: Outcome) -> int:
+    """Print a run. Returns the exit status; that of a stopped run if there is no memory to print it."""
+    try:
+        print_outcome(outcome)
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        print(f"error: {out_of_memory(error)}; {_data_kept(outcome)}", file=sys.stderr)
+        return RunStopped.exit_status
+    return outcome.exit_status
 
 
 def _check_nothing_else(go_on: Path, given: list[str]) -> None:

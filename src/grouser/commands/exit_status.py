@@ -17,10 +17,10 @@ from typing import Any
 
 from typer.exceptions import Abort, TyperException
 
-from grouser.errors import GrouserError, is_out_of_memory, out_of_memory
+from grouser.errors import GrouserError, RunStopped, is_out_of_memory, out_of_memory
 from grouser.files import REFUSED
 
-BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
+BAD_INPUT, FAILED, STOPPED, INTERRUPTED = 2, 1, RunStopped.exit_status, 130
 
 
 def run_process(status: Callable[[list[str]], int]) -> int:
@@ -31,7 +31,9 @@ def run_process(status: Callable[[list[str]], int]) -> int:
     ended = _flush_output(status(sys.argv[1:]))
     gc.freeze()  # skip the final garbage collection: the process ends here
     file_lock = sys.modules.get("grouser.recording.file_lock")
-    if file_lock is not None and file_lock.ABANDONED:  # HDF5 would crash when the process exits
+    abandoned = file_lock is not None and file_lock.ABANDONED
+    failed = ended in (BAD_INPUT, STOPPED) and "h5py" in sys.modules
+    if abandoned or failed:  # after a call that has failed HDF5 may crash when the process exits
         if sys.stderr is not None:
             sys.stderr.flush()
         os._exit(ended)
@@ -72,10 +74,30 @@ def _short_warnings() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _one_line_each() -> Iterator[None]:
+    """Short warnings. Tracebacks that h5py prints where it frees an object are left out if memory has run out."""
+    held: list[Callable[[], Any]] = []
+    unraisable, uncaught = sys.unraisablehook, sys.excepthook
+    sys.unraisablehook = lambda error: held.append(lambda: unraisable(error))
+    sys.excepthook = lambda *error: held.append(lambda: uncaught(*error))
+    try:
+        with _short_warnings():
+            yield
+    except BaseException as error:
+        if is_out_of_memory(error):
+            held.clear()
+        raise
+    finally:
+        sys.unraisablehook, sys.excepthook = unraisable, uncaught
+        for show in held:
+            show()
+
+
 def status_of(app: Any, arguments: list[str]) -> int:
     """Run one command line of a Typer app and return its exit status. Every error is printed as one line."""
     try:
-        with _short_warnings() if "--debug" not in arguments else nullcontext():
+        with _one_line_each() if "--debug" not in arguments else nullcontext():
             return int(app(arguments, prog_name="grouser", standalone_mode=False) or 0)
     except GrouserError as error:
         return _print_error(str(error), error.exit_status)

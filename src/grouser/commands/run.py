@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -139,7 +140,12 @@ def execute(
     with lock_folder(folder, force):
         run = OneRun(experiment, sim, folder, checkpoints, continues)
         run.record(header, rate, progress, watch, delay)
-        return run.write_results(report, draw)
+        try:
+            return run.write_results(report, draw)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            raise run.unreadable(out_of_memory(error)) from error
 
 
 def check_duration(duration: float, step: float, rate: float) -> None:
@@ -225,6 +231,7 @@ class OneRun:
         self.status, self.message = "complete", ""
         self.stop: RunStopped | None = None
         self.wall_s, self.sim_s = 0.0, 0.0
+        self.kept_time = -math.inf  # [s] of the last frame in the recording
 
     def record(
         self,
@@ -269,8 +276,16 @@ class OneRun:
         self.wall_s, self.sim_s = before + time.perf_counter() - started, sim.time - start_time
         with interrupts_ignored():
             self.finish(writer, [metric["name"] for metric in header["metrics"]])
+            self.kept_time = writer.kept_time
             if self.status == "complete":
                 forget(self.folder)
+
+    def unreadable(self, reason: str) -> RunStopped:
+        """The error that ends a run whose recording cannot be read back now. If the run stopped, its cause counts."""
+        first = self.stop or RunStopped(reason, module="report", body="-", time=self.sim.time)
+        there = f"data up to t = {self.kept_time:.6g} s is" if self.kept_time >= 0 else "no frame was recorded"
+        text = f"{first.reason}; {there} in {self.folder}"
+        return RunStopped(text, module=first.module, body=first.body, time=first.time)
 
     @contextmanager
     def _beginning(self) -> Iterator[Beginning | None]:
@@ -313,11 +328,15 @@ class OneRun:
             values = self._measure(names)
         except RunStopped as stop:
             self.set_end("stopped", str(stop), self.stop or stop)
-        except MemoryError as error:
-            stop = RunStopped(out_of_memory(error), module="-", body="-", time=self.sim.time)
-            self.set_end("stopped", str(stop), self.stop or stop)
-        except (OSError, RuntimeError) as error:  # HDF5 may write what waits when a reader of the same file is closed
-            stop = writer.lose(error)
+        except Exception as error:
+            if is_out_of_memory(error):
+                stop = RunStopped(out_of_memory(error), module="-", body="-", time=self.sim.time)
+            elif isinstance(
+                error, OSError | RuntimeError
+            ):  # HDF5 writes what waits when a reader of the file is closed
+                stop = writer.lose(error)
+            else:
+                raise
             self.set_end("stopped", str(stop), self.stop or stop)
         finally:
             try:

@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grouser.errors import out_of_memory
 from grouser.recording.superblock import end_of_file
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def close_without_writing(file: h5py.File, path: Path) -> None:
     handle = file.id.get_vfd_handle()
     size = path.stat().st_size
     with _scratch() as copy, path.open("rb") as source:
-        while size <= MEMORY_COPY_LIMIT and (part := source.read(1 << 24)):
+        while size <= MEMORY_COPY_LIMIT and (part := source.read(1 << 20)):
             copy.write(part)
         copy.truncate(size)
         copy.flush()
@@ -154,6 +155,8 @@ def _scratch():
 
 def error_text(error: Exception) -> str:
     """The operating system's message, taken out of a long HDF5 message."""
+    if isinstance(error, MemoryError):
+        return out_of_memory(error)
     if isinstance(error, OSError) and error.strerror and "error message" not in str(error):
         return error.strerror
     found = re.search(r"error message = '([^']*)'", str(error))

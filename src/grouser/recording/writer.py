@@ -34,6 +34,7 @@ TILE_BATCH = 1024  # tiles collected before they are written
 FLUSH_PERIOD = 0.5  # [s] wall time that a full block may wait before it is written
 WAITING_BLOCKS = 16  # largest number of blocks that wait
 WAITING_BYTES = 1 << 25  # memory for the waiting blocks; one block may exceed it
+WRITE_FAILED = OSError, RuntimeError, MemoryError  # what h5py and the streams raise
 DATASET_BYTES = 2048  # space for HDF5's metadata per dataset and flush
 
 
@@ -184,7 +185,7 @@ class RecordingWriter:
             close_without_writing(self._file, part)
             part.unlink(missing_ok=True)
             self._file_lock.release()
-            if isinstance(error, OSError | RuntimeError):
+            if isinstance(error, WRITE_FAILED):
                 raise InputError(f"recording {self.path} cannot be created: {error_text(error)}") from None
             raise
 
@@ -200,6 +201,11 @@ class RecordingWriter:
     def patches(self) -> int:
         """Patches of ground in the file."""
         return 0 if self._tiles is None else self._tiles.written
+
+    @property
+    def kept_time(self) -> float:
+        """Time [s] of the last frame in the file; minus infinity before the first."""
+        return self._kept_time
 
     @property
     def last_time(self) -> float:
@@ -250,7 +256,7 @@ class RecordingWriter:
         try:
             with hidden_errors_raised():
                 self._write()
-        except (OSError, RuntimeError) as error:
+        except WRITE_FAILED as error:
             raise self.lose(error) from None
 
     def lose(self, error: Exception, closing: bool = False) -> RunStopped:
@@ -325,7 +331,7 @@ class RecordingWriter:
                 with hidden_errors_raised():
                     self._file.close()
                 self._file_lock.trim()
-            except (OSError, RuntimeError) as error:
+            except WRITE_FAILED as error:
                 failure = self.lose(error, closing)
         self._file_lock.release()
         self._closed = True
