@@ -15,6 +15,7 @@ from grouser.errors import InputError
 from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.scenarios import tracked_machine as tracked
+from grouser.scenarios.drawbar_pull import Ramp
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import metric, scenario_of
 from grouser.scenarios.tracked_machine import CONTACT_LENGTH, RAMP, SETTLING, SIDES, MachineSettings
@@ -79,8 +80,7 @@ def shear_strength(load: np.ndarray, link: Link, soil: SoilValues, straight: Any
 def build(s: BulldozerDrawbar) -> Simulation:
     begin = SETTLING + RAMP + STEADY
     speeds = tracked.ramped([(SETTLING, s.speed, s.speed)])
-    greatest = s.greatest
-    sim = tracked.simulate(s, speeds, pull=lambda t: greatest * min(max((t - begin) / s.time, 0.0), 1.0))
+    sim = tracked.simulate(s, speeds, pull=Ramp(s.greatest, begin, s.time))
     module: Any = sim.modules[0]
     data = sim.data
     body = sim.model.body("chassis").id

@@ -10,18 +10,18 @@ from typing import Annotated, Any, Literal, Self
 import mujoco
 import numpy as np
 import pydantic
-import warp as wp
 from pydantic_core import PydanticCustomError
 
 from grouser.contact.soil import SoilModule, SoilOptions
 from grouser.control.memoryless import Memoryless
 from grouser.errors import InputError
-from grouser.module import Channel, Motion, Outputs
+from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.robots import bulldozer
 from grouser.robots.bulldozer import Bulldozer, RoadArms
 from grouser.robots.dozer_blade import DozerBlade
 from grouser.scenarios import track_results as results
+from grouser.scenarios.drawbar_pull import Pull, Ramp
 from grouser.scenarios.quantity import Unit
 from grouser.scenarios.scenario import Settings, metric, soil_map
 from grouser.scenarios.soil_choice import SoilChoice
@@ -52,7 +52,6 @@ CONTACT_LENGTH = 2.4  # [m] of a track on the ground: end rollers plus half a ro
 REST = 0.3  # [s] at the end of standing over which loads at rest are averaged
 SIDES = ("left", "right")
 PLAIN = 60.0  # [m] size of the level ground with plastic soil
-CREEP = 0.03  # [m/s] forward speed below which a pull fades
 RUT = 1e-3  # [m] depth below the initial surface from which on a node counts as rut
 
 Positive = pydantic.Field(gt=0)
@@ -148,76 +147,9 @@ class TrackDrive(Memoryless):
         command[0], command[1] = left / self.radius, right / self.radius
 
 
-class Pull:
-    """A horizontal force on a point of a body, against its heading: a drawbar pull, or the load of a blade.
-
-    The force resists motion and never drags the body back: below CREEP it fades with the forward speed.
-    """
-
-    step_limit = math.inf
-
-    def __init__(self, name: str, body: str, point, size: Callable[[float], float]):
-        """`point` [m] in the body's frame; `size`: force [N] at a time [s]."""
-        self.name, self.bodies, self.point, self.size = name, (body,), tuple(map(float, point)), size
-
-    def declare(self, spec) -> None:
-        pass
-
-    def bind(self, motion: Motion, rows: Sequence[int], out: Outputs, step: float) -> None:
-        self.motion, self.row, self.out = motion, rows[0], out
-        worlds = motion.position.shape[0]
-        self._arrays = {
-            "time": wp.zeros(worlds, dtype=wp.float64, device="cpu"),
-            "impulse": wp.zeros(worlds, dtype=wp.vec3d, device="cpu"),
-            "begun": wp.zeros(worlds, dtype=wp.int32, device="cpu"),  # 1 once a step has been taken
-        }
-        self._time, self._impulse, self._begun = (a.numpy() for a in self._arrays.values())  # views
-
-    def evaluate(self, h: float) -> None:
-        q = self.motion.rotation.numpy()[:, self.row]
-        wrench, velocity = self.out.wrench.numpy(), self.motion.velocity.numpy()[:, self.row]
-        for world, (x, y, z, w) in enumerate(q.tolist()):  # plain numbers are faster; this is called at every step
-            a, b, c = self.point
-            arm_x = (1 - 2 * (y * y + z * z)) * a + 2 * (x * y - w * z) * b + 2 * (x * z + w * y) * c
-            arm_y = 2 * (x * y + w * z) * a + (1 - 2 * (x * x + z * z)) * b + 2 * (y * z - w * x) * c
-            arm_z = 2 * (x * z - w * y) * a + 2 * (y * z + w * x) * b + (1 - 2 * (x * x + y * y)) * c
-            ahead_x, ahead_y = 1 - 2 * (y * y + z * z), 2 * (x * y + w * z)
-            level = math.hypot(ahead_x, ahead_y)
-            ahead_x, ahead_y = ahead_x / level, ahead_y / level
-            speed = float(velocity[world, 0]) * ahead_x + float(velocity[world, 1]) * ahead_y
-            size = -self.size(float(self._time[world])) * min(max(speed / CREEP, 0.0), 1.0)
-            f, g = size * ahead_x, size * ahead_y
-            wrench[world, 0] = (f, g, 0.0, -arm_z * g, arm_z * f, arm_x * g - arm_y * f)
-
-    def commit(self, h: float) -> None:
-        moved = self._begun == 1
-        self._time[moved] += h
-        self._impulse[moved] += h * self.out.effective.numpy()[moved, 0, :3]
-        self._begun[:] = 1
-
-    def state(self) -> dict[str, Any]:
-        return self._arrays
-
-    def reset(self, worlds: Sequence[int]) -> None:
-        for array in (self._time, self._impulse, self._begun):
-            array[list(worlds)] = 0
-
-    def explain(self, code: int) -> tuple[str, bool]:
-        raise KeyError(code)
-
-    def channels(self) -> list[Channel]:
-        return [
-            Channel(
-                f"{self.name}/pull", "N", frame="",
-                read=lambda: np.linalg.norm(self.out.effective.numpy()[:, 0, :3], axis=-1),
-            ),
-            Channel(f"{self.name}/impulse", "N s", (3,), read=lambda: self._impulse),
-        ]  # fmt: skip
-
-
 def simulate(
     s: MachineSettings, speeds: Speeds, ground: GridGround | None = None, *,
-    pull: Callable[[float], float] | None = None, controllers: Sequence[Any] = (), drive: Any = None,
+    pull: Ramp | None = None, controllers: Sequence[Any] = (), drive: Any = None,
     soil_options: SoilOptions | None = None, standing: Terrain | None = None, at_rest: bool = True,
 ) -> Simulation:  # fmt: skip
     """Build the bulldozer on its ground with drive, blade load and pull.
@@ -242,8 +174,7 @@ def simulate(
         # After the tracks: the blade copies the ground anew when it commits, with the ruts of this step.
         modules.append(SoilModule(deformed, {"blade": p.dozer.surface()}, soil_options, name="soil"))
     if s.blade_load:
-        blade = s.blade_load
-        modules.append(Pull("blade", "chassis", p.blade, lambda t: blade * min(max((t - SETTLING) / RAMP, 0.0), 1.0)))
+        modules.append(Pull("blade", "chassis", p.blade, Ramp(s.blade_load, SETTLING, RAMP)))
     if pull is not None:
         modules.append(Pull("drawbar", "chassis", p.hitch, pull))
     sprocket = next(w for w in tracks[0].wheels if w.kind == "sprocket")

@@ -22,7 +22,7 @@ from grouser.track.stages import wheels as wheel_stage
 from grouser.track.types import Carriers, Contacts, Ground, Heap, Links, Results, Ruts, State, Tables, Track, Wheels
 
 MODULE = device.module("grouser.track")
-RUT = wp.constant(real(0.002))  # [s] ruts are left this often: below a swinging plate less than a micrometre is missed
+RUT = wp.constant(real(0.005))  # [s] ruts are left this often; every millisecond they would be 0.2 % deeper or less
 SAME = wp.constant(real(1.0e-3))  # [steps] round-off of sums of steps
 LOOK = wp.constant(real(0.01))  # [s] soil beside ruts is put down and slides this often: a rut deepens little meanwhile
 

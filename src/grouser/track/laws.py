@@ -179,31 +179,13 @@ CLOSE = 1.0e-6  # last step of Newton's method over the sinkage: the error is ab
 
 
 @wp.func
-def rebound(sinkage: real, elastic: real, modulus: real, n: real):
-    """Elastic rebound e [m] of soil below a plate `sinkage` h [m] below the virgin surface, and the pressure's slope.
+def rebound(pressed: real, sinkage: real, bears: real, elastic: real, modulus: real, n: real):
+    """Elastic rebound e [m] of soil that yields below a plate, and the pressure's slope [Pa/m].
 
-    Solves K_e e = k (h - e)^n by Newton's method: the soil has a plastic sinkage h - e by Bekker's law, and an elastic
-    compression e on top of it.
-    """
-    zero = real(0.0)
-    if sinkage <= zero:
-        return zero, zero
-    e = zero
-    slope = elastic
-    for _step in range(4):
-        left = wp.max(sinkage - e, real(1.0e-9))
-        pressure = modulus * wp.pow(left, n)  # pyright: ignore[reportArgumentType]  # max of numbers is one
-        slope = n * pressure / left
-        e = wp.clamp(e - (elastic * e - pressure) / (elastic + slope), zero, sinkage)
-    return e, elastic * slope / (elastic + slope)
-
-
-@wp.func
-def rebound_after(pressed: real, sinkage: real, bears: real, elastic: real, modulus: real, n: real):
-    """Elastic rebound e [m] of soil that yields, as `rebound`: the same root, from another start.
-
-    The soil stands `pressed` [m] above the plate and has borne the pressure `bears` [Pa] before, so the first step of
-    Newton's method needs no power. Below a plate that stands, it is the only one.
+    Solves K_e e = k (h - e)^n by Newton's method: below a plate that is `sinkage` h [m] below the virgin surface,
+    soil has a plastic sinkage h - e by Bekker's law, and an elastic compression e on top of it. It stands `pressed`
+    [m] above the plate and has borne the pressure `bears` [Pa] < K_e pressed before, so the first step begins there
+    and needs no power. Below a plate that stands, it is the only one.
     """
     e = pressed
     pressure = bears
@@ -215,7 +197,14 @@ def rebound_after(pressed: real, sinkage: real, bears: real, elastic: real, modu
         e = wp.clamp(e - (elastic * e - pressure) / (elastic + n * pressure / left), real(0.0), sinkage)
         if wp.abs(e - before) <= real(CLOSE) * sinkage:
             break
-    return e
+    slope = n * elastic * e / wp.max(sinkage - e, real(1.0e-9))
+    return e, elastic * slope / (elastic + slope)
+
+
+@wp.func
+def yield_pressure(sunk: real, modulus: real, n: real):
+    """Pressure [Pa] k z^n above which soil yields that has sunk by z [m] before; Bekker's law."""
+    return modulus * wp.pow(wp.max(sunk, real(0.0)), n)  # pyright: ignore[reportArgumentType]  # max of numbers is one
 
 
 @wp.func

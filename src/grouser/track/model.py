@@ -294,7 +294,8 @@ class TrackModule(KernelModule):
         self._ruts = self._make(t.Ruts, "track", {"owed": "link"})
         side = max(map(self._heap_side, self.tracks)) if isinstance(self.ground, SoilGround) else 1
         self._totals["node"] = len(self.tracks) * side**2
-        self._heap = self._make(t.Heap, "node", {})
+        self._totals["pair"] = 2 * self._totals["node"]
+        self._heap = self._make(t.Heap, "node", {"steep": "pair"})
         self._heap.side = side
 
     def _heap_side(self, track: Track) -> int:

@@ -263,6 +263,19 @@ class Heap:
     plate: array2d[real]  # [m] of the lowest plate above
     flow: array2d[real]  # [m] gained in this sweep; zero between sweeps
     pairs: array2d[int]  # number of pairs in which a node gives and takes; zero between sweeps
+    sweep: array2d[int]  # the last sweep in which a node moved; -1: none
+    steep: array2d[int]  # list of the pairs that are too steep, by numbers of their first nodes, see slides.py
+    moving: array2d[int]  # list of the nodes that move in a sweep
+    moved: array2d[int]  # list of those that moved in the last one
+
+
+@struct
+class Plate:
+    """The plane of a shoe's plate over the place (x, y) relative to its link: each is c0 + c1 x + c2 y [m]."""
+
+    height: vec3  # above the link
+    along: vec3  # the link
+    across: vec3
 
 
 @struct

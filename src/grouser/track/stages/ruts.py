@@ -10,7 +10,7 @@ from grouser.precision import mat33, real, vec3, vec4
 from grouser.terrain.ground import PACKED, PACKED_VIRGIN, SURFACE, TILE, VIRGIN, GroundArrays, allocate_tile
 from grouser.track import laws
 from grouser.track.stages.surface import node_levels
-from grouser.track.types import Ground, Ruts, State, Track
+from grouser.track.types import Ground, Plate, Ruts, State, Track
 
 LEAST_SLOPE = wp.constant(real(0.1))  # slope of heaps of frictionless soil; assumed
 LOWEST, WEIGH, LAY_DOWN = range(3)  # passes over the nodes beside a plate
@@ -37,16 +37,23 @@ def node_box(tr: Track, tiles: GroundArrays, R: mat33, x: vec3, widths: real):
 
 
 @wp.func
-def on_plate(tr: Track, tiles: GroundArrays, R: mat33, x: vec3, row: int, column: int):
-    """Height [m] of the plate's plane at a node, and the node's position [m] along and across the link.
+def plate_of(tr: Track, R: mat33):
+    """The plane of the plate of a link with axes R."""
+    z = vec3(tr.edge_z / R[2, 2], -R[0, 2] / R[2, 2], -R[1, 2] / R[2, 2])
+    zero = real(0.0)
+    along = R[2, 0] * z + vec3(zero, R[0, 0], R[1, 0])
+    return Plate(z, along, R[2, 1] * z + vec3(zero, R[0, 1], R[1, 1]))
 
-    R and x are the link's axes and its centre of mass.
-    """
-    dx = tiles.x0 + real(column) * tiles.spacing - x[0]
-    dy = tiles.y0 + real(row) * tiles.spacing - x[1]
-    z = (tr.edge_z - R[0, 2] * dx - R[1, 2] * dy) / R[2, 2]
-    at = wp.transpose(R) * vec3(dx, dy, z)
-    return x[2] + z, at[0], at[1]
+
+@wp.func
+def on_plate(tiles: GroundArrays, plate: Plate, x: vec3, row: int, column: int):
+    """Height [m] of the plate's plane at a node, and the node's position [m] along and across the link at x."""
+    at = vec3(
+        real(1.0),
+        tiles.x0 + real(column) * tiles.spacing - x[0],
+        tiles.y0 + real(row) * tiles.spacing - x[1],
+    )  # fmt: skip
+    return x[2] + wp.dot(plate.height, at), wp.dot(plate.along, at), wp.dot(plate.across, at)
 
 
 @wp.func
@@ -77,19 +84,20 @@ def leave_rut(world: int, which: int, tr: Track, g: Ground, tiles: GroundArrays,
         return zero
     wide = half * tr.shoe_width
     box = node_box(tr, tiles, R, x, real(1.0))
+    plane = plate_of(tr, R)
     stiffness = g.soil[0].stiffness
     dug = real(0.0)  # [m] sum over nodes
     for row in range(box.row0, box.row1 + 1):
         for column in range(box.column0, box.column1 + 1):
-            plate, along, across = on_plate(tr, tiles, R, x, row, column)
+            plate, along, across = on_plate(tiles, plane, x, row, column)
             if wp.abs(along) <= half * tr.pitch and wp.abs(across) <= wide:
                 levels = node_levels(tiles, world, row, column)
                 pressed = levels[SURFACE] - plate
                 if pressed > zero:
-                    bears = g.modulus * wp.pow(wp.max(levels[VIRGIN] - levels[SURFACE], zero), g.exponent)
+                    bears = laws.yield_pressure(levels[VIRGIN] - levels[SURFACE], g.modulus, g.exponent)
                     if stiffness * pressed > bears:  # the soil yields
                         sinkage = levels[VIRGIN] - plate
-                        spring = laws.rebound_after(pressed, sinkage, bears, stiffness, g.modulus, g.exponent)
+                        spring, _slope = laws.rebound(pressed, sinkage, bears, stiffness, g.modulus, g.exponent)
                         if pressed > spring and allocate_tile(tiles, world, row / TILE, column / TILE):
                             old = touched_levels(tiles, world, row, column)
                             now = plate + spring
@@ -127,6 +135,7 @@ def push_aside(world: int, tr: Track, g: Ground, tiles: GroundArrays, R: mat33, 
     zero, half = real(0.0), real(0.5)
     wide = half * tr.shoe_width
     box = node_box(tr, tiles, R, x, real(3.0))
+    plane = plate_of(tr, R)
     steep = wp.max(g.soil[0].tan_friction, LEAST_SLOPE)
     lowest = real(1.0e9)
     weights = real(0.0)
@@ -135,7 +144,7 @@ def push_aside(world: int, tr: Track, g: Ground, tiles: GroundArrays, R: mat33, 
     for turn in range(rounds):
         for row in range(box.row0, box.row1 + 1):
             for column in range(box.column0, box.column1 + 1):
-                plate, along, across = on_plate(tr, tiles, R, x, row, column)
+                plate, along, across = on_plate(tiles, plane, x, row, column)
                 beside = wp.abs(across) - wide
                 if wp.abs(along) <= half * tr.pitch and beside > zero and beside < tr.shoe_width:
                     if allocate_tile(tiles, world, row / TILE, column / TILE):

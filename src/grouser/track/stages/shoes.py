@@ -88,10 +88,11 @@ def shoe_contacts(
             stiff = soil.stiffness
             pressed = depth
             if g.kind == t.SOIL:
-                spring, slope = laws.rebound(virgin - at[2], soil.stiffness, g.modulus, g.exponent)
-                if spring < depth:
-                    pressed = spring
-                    stiff = slope
+                bears = laws.yield_pressure(virgin - height, g.modulus, g.exponent)
+                if soil.stiffness * depth > bears:
+                    pressed, stiff = laws.rebound(
+                        depth, virgin - at[2], bears, soil.stiffness, g.modulus, g.exponent
+                    )  # fmt: skip
             along = area * (stiff * ahead + soil.damping * damping_share(depth, tr.full_damping_depth))
             elastic = area * soil.stiffness * pressed
             size = wp.max(elastic - along * un, zero)
