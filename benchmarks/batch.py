@@ -25,7 +25,7 @@ import numpy as np
 import warp as wp
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from grouser.contact.soil import SoilModule, SoilOptions, launchers, per_team
+from grouser.contact.soil import SoilModule, SoilOptions, per_team, team_launcher
 from grouser.engine.mujoco_warp import MujocoWarp
 from grouser.robots import exomars
 from grouser.simulation.simulation import Simulation
@@ -149,7 +149,7 @@ def kernel_times(sim: Simulation, steps: int = 10) -> dict[str, float]:
     """Time [ms] of each kernel in a step, launched one by one; as in a graph, without those that no world needs."""
     evaluate, commit = sim.modules[0].launches(sim.engine.step)
     totals: dict[str, list[float]] = defaultdict(list)
-    in_graphs, launchers.only_if = launchers.only_if, _if_set
+    in_graphs, team_launcher.only_if = team_launcher.only_if, _if_set
     for _ in range(steps):
         wp.timing_begin(cuda_filter=wp.TIMING_KERNEL)
         evaluate.make()
@@ -163,7 +163,7 @@ def kernel_times(sim: Simulation, steps: int = 10) -> dict[str, float]:
             found[name] += result.elapsed
         for name, elapsed in found.items():
             totals[name].append(elapsed)
-    launchers.only_if = in_graphs
+    team_launcher.only_if = in_graphs
     return {name: statistics.median(times) for name, times in totals.items()}
 
 

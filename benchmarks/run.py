@@ -17,6 +17,7 @@ from pathlib import Path
 CASES = {
     "soil-wheel": "soil_wheel",
     "rover": "rover",
+    "threads": "threads",
     "command": "command",
     "polygonal": "polygonal",
     "revolution": "revolution",

@@ -17,6 +17,7 @@ from typing import Any
 
 from grouser.campaign import Case
 from grouser.commands.sweep import ScenarioRunner
+from grouser.thread_count import threads_wanted
 from tests.commands import fake_rig
 
 
@@ -42,7 +43,7 @@ class RigRunner(ScenarioRunner):
             os.kill(os.getpid(), signal.SIGKILL)
         while case.name in self.held and not (self.gate and Path(self.gate).exists()):
             time.sleep(0.02)
-        environment = {"threads": os.environ["OMP_NUM_THREADS"]}
+        environment = {"threads": os.environ["OMP_NUM_THREADS"], "of_bodies": threads_wanted()}
         return super().run(case, folder) | environment
 
     def write(self, what: str) -> None:

@@ -131,7 +131,7 @@ def test_a_node_killed_in_mid_campaign(cluster):
     assert all(count[name] == 1 for name in done), "what was finished is not run again"
     assert sum(count.values()) == 13, "only the case of the dead node is run twice"
     assert {name: found["status"] for name, found in results().items()} == dict.fromkeys(NAMES, "complete")
-    assert {found["threads"] for found in results().values()} == {"1"}
+    assert {(found["threads"], found["of_bodies"]) for found in results().values()} == {("1", 1)}
     cluster.add()
 
 

@@ -77,6 +77,7 @@ def test_every_case_runs_once_and_leaves_one_file(runner, monkeypatch):
     assert (third["settings"]["frequency"], third["settings"]["wheel"]["radius"]) == (1.5, 0.1)
     assert third["metrics"]["end_m"]["value"] == pytest.approx(-1.0), "x = cos(2 pi f t) at 1 s"
     assert third["threads"] == "1"
+    assert third["of_bodies"] == 1, "nor do bodies of a world share threads"
     assert os.environ["OMP_NUM_THREADS"] == "7", "only the workers are kept to one thread"
     assert len({result(name)["seed"] for name in NAMES}) == 6
 

@@ -21,11 +21,15 @@ from typing import Any
 from grouser.campaign import worker
 from grouser.campaign.executor import RETRIES, Job, SweepStopped
 from grouser.campaign.worker import BatchRunner, Bundle, Order, Runner
+from grouser.thread_count import VARIABLE
 
 ONE_THREAD: dict[str, str] = dict.fromkeys(
-    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"),
+    (
+        "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
+        VARIABLE,
+    ),
     "1",
-)
+)  # fmt: skip
 
 
 class _Worker:

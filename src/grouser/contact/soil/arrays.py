@@ -43,6 +43,7 @@ from grouser.module import Motion, Outputs
 from grouser.precision import Precision
 
 TOPS = 1024  # tiles whose tops one thread per world remembers: those within reach of a large blade
+LEAST_TOPS = 256  # of them those of each body, at least
 # Arrays of structs in which the elements of world 0 come first, then those of world 1.
 BY_WORLD = {kind.key.rsplit(".", 1)[-1]: tuple(names) for kind, names in LAYOUTS.items()} | {
     "GroundArrays": ("terrain", "first_soil", "table", "used", "owner", "stamp", "levels", "shear"),
@@ -223,6 +224,7 @@ class SoilArrays:
     """All arguments of the kernels, and the arrays among them that are state."""
 
     parts: Sequence[Part]
+    of_all: int  # number of all worlds
     worlds: int
     at_once: int  # worlds that work at the same time
     ground: Any  # this and the following: structs of types.py at the chosen float type
@@ -283,14 +285,14 @@ def allocate(
         VERTEX: (worlds, b.vertices.shape[0]), CHUNK: (worlds, b.vertex_spheres.shape[0]),
         SHAPE: (worlds, shapes.across.shape[0]), POINT: (worlds, shapes.points.shape[0]),
         POINT_CHUNK: (worlds, shapes.point_spheres.shape[0]), FACE: (worlds, faces.radii.shape[0]),
-        TOP: (worlds, TOPS if left_out == TEAMS and faces.radii.shape[0] else 1),
+        TOP: (worlds, len(parts) * max(TOPS // len(parts), LEAST_TOPS) if left_out == TEAMS else 1),
         FACE_SAMPLE: (worlds, SAMPLES * faces.radii.shape[0]), FACE_BIN: (worlds, BINS * faces.radii.shape[0]),
     }  # fmt: skip
     layout = Arrays(p.name, device, worlds, sizes, at_once, left_out)
     widths = [s.width or np.ptp(s.vertices, axis=0).min() or 1.0 for s, _ in parts]
     small = [w or one.least for w, one in zip(_shape_widths(parts), shape_rows(parts), strict=True)]
     made = SoilArrays(
-        parts, worlds, at_once, ground, options, b, shapes,
+        parts, worlds, worlds, at_once, ground, options, b, shapes,
         layout.allocate(t.Points, shape_per_width=np.tile(1 / np.array(small), (worlds, 1))),
         faces, layout.allocate(t.Pushing),
         layout.allocate(t.Placement), layout.allocate(t.Window, soil=ground.first_soil),

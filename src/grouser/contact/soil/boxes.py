@@ -16,6 +16,12 @@ def empty_box():
 
 
 @wp.func
+def everywhere():
+    """A box of all nodes."""
+    return Box(0, MANY, 0, MANY)
+
+
+@wp.func
 def is_empty(box: Box):
     return box.row1 < box.row0 or box.column1 < box.column0
 

@@ -86,6 +86,27 @@ def outline_face(faces: Faces, push: Pushing, view: FaceView, world: int, f: int
 
 
 @wp.func
+def span_of_face(faces: Faces, view: FaceView, f: int, m: BodyMotion, cut: real):
+    """Range of l of the edges of a face that begin or end below the height `cut`, and the lowest of their heights [m].
+
+    Not less than what `outline_face` finds, and nothing is stored. The range is empty if the face is above `cut`.
+    """
+    l0 = real(t.FAR)
+    l1 = real(-t.FAR)
+    lowest = real(t.FAR)
+    for e in range(faces.first_edge[f], faces.first_edge[f + 1]):
+        a = m.R * faces.edge_starts[e]
+        b = m.R * faces.edge_ends[e]
+        if a[2] < cut or b[2] < cut:
+            la = wp.dot(a, view.across)
+            lb = wp.dot(b, view.across)
+            l0 = wp.min(l0, wp.min(la, lb))
+            l1 = wp.max(l1, wp.max(la, lb))
+            lowest = wp.min(lowest, wp.min(a[2], b[2]))
+    return l0, l1, lowest
+
+
+@wp.func
 def toe_at(push: Pushing, world: int, f: int, l0: real, l1: real, l: real):
     """Height [m] of the toe at l, linear between its samples and constant beyond the ends of the face."""
     place = wp.clamp((l - l0) / (l1 - l0), real(0.0), real(1.0)) * real(SAMPLES - 1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import implicit, team, wedge
+from grouser.contact.soil import boxes, implicit, team, wedge
 from grouser.contact.soil import types as t
 from grouser.contact.soil.elements import BlockSums, FaceView
 from grouser.contact.soil.face_geometry import (
@@ -126,15 +126,21 @@ def next_to_face(g: Ground, soil: SoilAhead):
 
 
 @wp.func
-def tile_top(g: Ground, push: Pushing, world: int, tile_row: int, tile_column: int, tile: int):
-    """Height [m] that no node of a tile exceeds, found again once the tile has been written. `tile`: its number."""
+def tile_top(
+    g: Ground, push: Pushing, world: int, body: int, bodies: int, tile_row: int, tile_column: int, tile: int
+):  # fmt: skip
+    """Height [m] that no node of a tile exceeds, found again once the tile has been written. `tile`: its number.
+
+    Each body remembers tops of its own: bodies may be on different threads.
+    """
     stamp = int(-1)  # of a tile that is not allocated
     if tile >= 0:
         stamp = g.stamp[world, tile]
     elif tile <= AT_REST:
         stamp = -2 - g.rest_stamp[world, AT_REST - tile]
     code = tile_row * g.table.shape[2] + tile_column + 1  # 0: none has been looked at
-    at = code % push.seen_tile.shape[1]
+    room = wp.max(push.seen_tile.shape[1] // bodies, 1)
+    at = (body * room + code % room) % push.seen_tile.shape[1]  # teams remember one tile in all
     if push.seen_tile[world, at] == code and push.seen_stamp[world, at] == stamp:
         return push.seen_top[world, at]
     top = real(-t.FAR)
@@ -149,9 +155,28 @@ def tile_top(g: Ground, push: Pushing, world: int, tile_row: int, tile_column: i
 
 
 @wp.func
+def planes_around(push: Pushing, world: int, f: int):
+    """Cotangent of the slip plane of the last time, or of level ground the first time, and of the flattest plane tried.
+
+    The trial planes lie around it.
+    """
+    cot = push.cot[world, f]
+    if push.depth[world, f] == real(0.0):
+        cot = FIRST_COT
+    return cot, real(1.6) * cot + real(0.5)
+
+
+@wp.func
+def weighed_reach(g: Ground, push: Pushing, world: int, f: int, rise: real):
+    """Distance [m] ahead of a face at which soil is weighed. `rise` [m]: of the highest soil above the lowest toe."""
+    cot, most = planes_around(push, world, f)
+    return most * (wp.max(rise, real(1.2) * push.depth[world, f]) + g.spacing)
+
+
+@wp.func
 def weigh_soil(
-    g: Ground, push: Pushing, view: FaceView, world: int, f: int, m: BodyMotion, l0: real, l1: real, reach: real,
-    per_bin: real, shift: real, brim: vec2, lowest: real,
+    g: Ground, faces: Faces, push: Pushing, place: Placement, view: FaceView, world: int, slot: int, f: int,
+    m: BodyMotion, l0: real, l1: real, reach: real, per_bin: real, shift: real, brim: vec2, lowest: real,
 ):  # fmt: skip
     """Sum the soil ahead of a face for all trial planes. Returns sums over the nodes next to the face, see below.
 
@@ -161,11 +186,14 @@ def weigh_soil(
     `lowest` [m] is the lowest height of the toe.
     """
     near = vec4()
+    bodies = faces.first_face.shape[0] - 1
+    body = slot - world * bodies
     base = f * BINS
     for q in range(BINS):
         push.columns[world, base + q] = vec6()
     low, high = toe_range(push, view, world, f)
-    box = node_box(g, m, view, low, high + reach, l0 - reach, l1 + reach)
+    # What lies beyond is being changed by other bodies, perhaps at this moment: see `body_groups.find_area`.
+    box = boxes.common(node_box(g, m, view, low, high + reach, l0 - reach, l1 + reach), place.seen[slot])
     bottom = m.position[2] + lowest - shift
     nearest = high + real(NEXT) * g.spacing
     if view.cot_rake < real(0.0):  # beyond the ends of its toe the plane of a face that leans ahead is not known
@@ -181,7 +209,7 @@ def weigh_soil(
             last_s = (g.x0 + real(last) * g.spacing - m.position[0]) * view.ahead[0] + y
             least = wp.min(first_s, last_s)
             if least > nearest:
-                top = tile_top(g, push, world, i // TILE, j // TILE, tile)
+                top = tile_top(g, push, world, body, bodies, i // TILE, j // TILE, tile)
                 if (least - high) * per_bin >= SURELY * (top - bottom):
                     j = last + 1
             while j <= last:
@@ -353,16 +381,12 @@ def weigh_face(
             forget_face(push, world, f)
         return
     soil = o.soils[nonnegative(index)]
-    # Planes around the one of the last time; the first time, around that of level ground.
-    cot = push.cot[world, f]
-    if push.depth[world, f] == zero:
-        cot = FIRST_COT
-    most = real(1.6) * cot + real(0.5)
+    cot, most = planes_around(push, world, f)
     per_bin = PLANES / most
     lowest = real(t.FAR)
     for q in range(SAMPLES):
         lowest = wp.min(lowest, push.toe[world, f * SAMPLES + q])
-    reach = most * (wp.max(place.top[slot] - m.position[2] - lowest, real(1.2) * push.depth[world, f]) + g.spacing)
+    reach = weighed_reach(g, push, world, f, place.top[slot] - m.position[2] - lowest)
     shift = zero
     if soil.cohesion > zero:  # else the area of the plane does not matter
         shift = real(0.5) * g.spacing / cot
@@ -371,7 +395,7 @@ def weigh_face(
     height = team.first(outline[2]) - lowest
     brim = vec2(wp.max(height, push.depth[world, f]) + g.spacing, soil.tan_repose)
     if lanes == 1:
-        near = weigh_soil(g, push, view, world, f, m, l0, l1, reach, per_bin, shift, brim, lowest)
+        near = weigh_soil(g, faces, push, place, view, world, slot, f, m, l0, l1, reach, per_bin, shift, brim, lowest)
     else:
         near = weigh_soil_together(g, push, view, world, f, m, l0, l1, reach, per_bin, shift, brim, lane, lanes)
     if lane > 0:
@@ -415,9 +439,18 @@ def start_face(
     if view.steep == 0:
         forget_face(push, world, f)
         return IDLE
+    work, since = face_work(o, faces, push, view, world, f, m)
+    if work != IDLE:
+        push.since[world, f] = since
+    return work
+
+
+@wp.func
+def face_work(o: Options, faces: Faces, push: Pushing, view: FaceView, world: int, f: int, m: BodyMotion):
+    """What a steep face in the soil has to do in this step, and its motion [m] since its wedge was computed."""
     travel = face_travel(push, view, world, f, m)
     if push.mobilised[world, f] == real(0.0) and travel <= real(0.0):
-        return IDLE  # a face that does not push: the side of a wheel that rolls straight ahead costs nothing
+        return IDLE, real(0.0)  # a face that does not push: the side of a wheel that rolls straight on costs nothing
     # The wedge is computed again after some advance, or when the body has moved down or up: the later, the less of its
     # force the face mobilises, so that the error of the force stays the same. The side of a wheel that wavers a little
     # mobilises a hundredth of it.
@@ -425,14 +458,15 @@ def start_face(
     if push.length[world, f] > real(0.0):
         along = travel_along(faces, push, view, world, f, m)
         moved += along * o.face_interval / (AGAIN_ALONG * push.length[world, f])
-    push.since[world, f] = push.since[world, f] + moved
+    since = push.since[world, f] + moved
     again = o.face_interval
     if push.mobilised[world, f] < push.target[world, f]:
         idle = wp.max(AGAIN_IDLE * push.depth[world, f], again)
         again = wp.min(again * push.target[world, f] / wp.max(push.mobilised[world, f], real(1.0e-12)), idle)
-    if push.depth[world, f] == real(0.0) or push.since[world, f] > again:
-        return WEIGH
-    return ADVANCE
+    work = int(ADVANCE)
+    if push.depth[world, f] == real(0.0) or since > again:
+        work = int(WEIGH)
+    return work, since
 
 
 @wp.func

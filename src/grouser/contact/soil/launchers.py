@@ -1,132 +1,51 @@
-"""Launchers of the soil stages: one thread per world, or one team of lanes per body.
-
-Both run the stages in the order of `stages.py`.
-"""
+"""Launcher of the soil stages with one thread per world; `team_launcher.py` has that with a team of lanes per body."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import warp as wp
 
-from grouser.contact.soil import per_team, per_team_evaluation
 from grouser.contact.soil.arrays import SoilArrays
-from grouser.contact.soil.per_world import commit_world, evaluate_world
-from grouser.contact.soil.placement import MOST_PARTS
-from grouser.contact.soil.stages import COMMIT, EVALUATE
-from grouser.contact.soil.team import CUDA_LANES
+from grouser.contact.soil.body_groups import MOST_BODIES, one_thread, shared_groups
+from grouser.contact.soil.per_world import commit_world, evaluate_world, plan_world, take_up_waiting
 from grouser.device import at
-from grouser.launches import only_if
+from grouser.standby import Standby, standby
 
 
 class PerWorldLauncher:
-    """Launches one kernel for `commit` and one for `evaluate`, with one thread per world."""
+    """Launches the kernels of per_world.py with one thread per world, or threads that share the bodies of one world."""
 
     def __init__(self, dtype: str, replaced: dict[Any, Any], device: Any):
         """`replaced` maps device functions to the ones to call instead, see `pressure.chosen_law`."""
-        self._commit, self._evaluate = at(commit_world, dtype, replaced), at(evaluate_world, dtype, replaced)
-
-    def commit(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> None:
-        launch(self._commit, arrays.worlds, [*arrays.groups, motion, out.effective, out.status])
-
-    def evaluate(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> None:
-        launch(self._evaluate, arrays.worlds, [*arrays.groups, motion, out.wrench, out.implicit])
-
-
-class PerTeamLauncher:
-    """Launches the kernels of each stage one after another, each over all bodies of all worlds."""
-
-    def __init__(self, dtype: str, replaced: dict[Any, Any], device: Any):
         self._device = device
-        self._lanes = 1 if wp.get_device(device).is_cpu else CUDA_LANES
-        self._part_needed = wp.zeros(MOST_PARTS, dtype=wp.int32, device=device)  # 1: some body needs this part
-        self._at: dict[Any, Any] = {
-            kernel: at(kernel, dtype, replaced) for kernel in (*per_team.KERNELS, *per_team_evaluation.KERNELS)
-        }
-        self._turn_needed: wp.array | None = None
+        kernels = (plan_world, commit_world, take_up_waiting, evaluate_world)
+        self._plan, self._commit, self._take_up, self._evaluate = (at(one, dtype, replaced) for one in kernels)
+        self.groups: Any = None  # of the last recorded commit: see body_groups.py
 
     def commit(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> None:
-        """Launch the stages for every turn and part of the step.
-
-        On CUDA launches of turns and parts that no body needs are left out.
-        """
-        bodies = len(arrays.parts)
-        if self._turn_needed is None:
-            self._turn_needed = wp.zeros(bodies, dtype=wp.int32, device=self._device)  # 1: some body works in this turn
-        run_kernel = self._runner(launch, arrays, motion, out)
-        run_kernel(per_team.book)
-        run_kernel(per_team.place_bodies, turn=0, part=MOST_PARTS - 1, ahead=1)
-        if bodies > 1:
-            run_kernel(per_team.take_turns)
-        self._run_turns(run_kernel, arrays, 0)
-        run_kernel(per_team.judge)
-
-    def _run_turns(self, run_kernel: Callable[..., None], arrays: SoilArrays, turn: int) -> None:
-        """Run a turn and the ones after it, each if some body works in it."""
-        self._run_parts(run_kernel, arrays, turn, MOST_PARTS - 1)
-        if turn + 1 < len(arrays.parts):
-            assert self._turn_needed is not None
-            needed = self._turn_needed[turn + 1 : turn + 2]
-            only_if(needed, lambda: self._run_turns(run_kernel, arrays, turn + 1))
-
-    def _run_parts(self, run_kernel: Callable[..., None], arrays: SoilArrays, turn: int, last: int) -> None:
-        """Run the parts of a step up to the `last` one, each if some body needs it."""
-        if last > 0:
-            needed = self._part_needed[last - 1 : last]
-            only_if(needed, lambda: self._run_parts(run_kernel, arrays, turn, last - 1))
-        for name in COMMIT[1:]:
-            for kernel in self._kernels_of(name, arrays):
-                run_kernel(kernel, turn=turn, part=last, ahead=0)
-
-    @staticmethod
-    def _kernels_of(stage: str, arrays: SoilArrays) -> Sequence[Any]:
-        faces = bool(arrays.first_face[-1])
-        return {
-            "place": (per_team.place_bodies, per_team.claim_tiles, per_team.prepare_tiles),
-            "gather": (per_team.gather,),
-            "raster": (per_team.raster_bodies,),
-            "displace": (
-                *((per_team.cut_soil,) if faces else ()),
-                per_team.touch,
-                *((per_team.press_points,) if any(small for _, small in arrays.parts) else ()),
-                per_team.find_spoil,
-                per_team.move_soil,
-            ),
-            "shear": (per_team.shear,),
-            "erode": (per_team.erode,) if arrays.options.sweeps else (),
-            "write back": (per_team.write_back,),
-            "push": (per_team.move_faces,) if faces else (),
-        }[stage]
+        a, workers = arrays, self._workers(arrays)
+        self.groups = groups = one_thread(self._device) if workers is None else shared_groups(len(arrays.parts))
+        planned = [a.ground, a.options, a.bodies, a.faces, a.pushing, a.placement, a.window, a.slides, motion, groups]
+        inputs = [*arrays.groups, motion, out.effective, out.status, groups]
+        launch(self._plan, arrays.worlds, planned)
+        if workers is None:
+            launch(self._commit, arrays.worlds, inputs)
+        else:
+            workers.launch(launch, self._commit, inputs, groups.count, groups.taken, arrays.options.laps)
+            launch(self._take_up, 1, [groups])
+            launch(self._commit, 1, inputs)
 
     def evaluate(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> None:
-        run_kernel = self._runner(launch, arrays, motion, out)
-        stages = {
-            "refresh": (),
-            "predict": (per_team_evaluation.predict,),
-            "force": (per_team_evaluation.force, per_team_evaluation.sum_up),
-        }
-        for name in EVALUATE:
-            for kernel in stages[name]:
-                run_kernel(kernel)
+        workers = self._workers(arrays)
+        groups = one_thread(self._device) if workers is None else shared_groups(len(arrays.parts))
+        inputs = [*arrays.groups, motion, out.wrench, out.implicit, groups]
+        if workers is None:
+            launch(self._evaluate, arrays.worlds, inputs)
+        else:
+            workers.launch(launch, self._evaluate, inputs, groups.count, groups.taken, arrays.options.laps)
 
-    def _runner(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> Callable[..., None]:
-        """Return a function that launches a kernel. It finds the arguments by the kernel's own names."""
-        given = {
-            **arrays.by_name, "windows": arrays.window, "motion": motion, "status_out": out.status,
-            "wrench_out": out.wrench,
-            "implicit_out": out.implicit, "effective": out.effective, "part_needed": self._part_needed,
-            "turn_needed": self._turn_needed, "lanes": self._lanes,
-        }  # fmt: skip
-        bodies = len(arrays.parts)
-
-        def run_kernel(kernel: Any, **more: int) -> None:
-            labels = [argument.label for argument in kernel.adj.args]
-            dim: Any = (arrays.worlds, bodies)
-            if kernel in (per_team.take_turns, per_team.claim_tiles):
-                dim = arrays.worlds
-            elif "lanes" in labels:
-                dim = (arrays.worlds, bodies, self._lanes)
-            launch(self._at[kernel], dim, [{**given, **more}[label] for label in labels])
-
-        return run_kernel
+    def _workers(self, arrays: SoilArrays) -> Standby | None:
+        """The threads that share the bodies of one world; None: there is one thread for each world."""
+        shares = arrays.of_all == 1 and 1 < len(arrays.parts) <= MOST_BODIES and wp.get_device(self._device).is_cpu
+        return standby() if shares else None

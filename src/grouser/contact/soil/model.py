@@ -23,7 +23,7 @@ from grouser.contact.soil.arrays import (
     outputs_of,
 )
 from grouser.contact.soil.bottom import NO_SECOND_SOIL
-from grouser.contact.soil.launchers import PerTeamLauncher, PerWorldLauncher
+from grouser.contact.soil.launchers import PerWorldLauncher
 from grouser.contact.soil.law_sets import DEFAULT, LAW_SETS, check_law_set, fixed_options
 from grouser.contact.soil.layout import LAYOUTS, PER_WORLD, TEAMS, bytes_per_node
 from grouser.contact.soil.limits import soil_limits
@@ -315,7 +315,7 @@ class SoilModule(KernelModule):
         moving = motion_arrays(motion, p.name)
         self._observation = Observation(self.ground, motion, rows, out, self.arrays, moving)
         self._spare = len(self.bodies) * (self.arrays.window.side // TILE + 2) ** 2
-        kind = PerWorldLauncher if per_world else PerTeamLauncher
+        kind = PerWorldLauncher if per_world else _team_launcher()
         replaced = {**chosen_law(self.options.pressure), **LAW_SETS[self.options.laws].stages()}
         if per_world and self.options.lanes and not replaced and wp.get_device(device).is_cpu:
             replaced = lane_stages()
@@ -537,6 +537,13 @@ def verdicts(code: int) -> tuple[int, int]:
     """Times by which the step is too long and the grid too coarse, from a status code above NOT_FINITE; 0: neither."""
     grid, step = divmod(code - t.NOT_FINITE, grid_error.VERDICTS)
     return TIMES[step], TIMES[grid]
+
+
+def _team_launcher() -> Any:
+    """The launcher of teams. Its kernels take a tenth of a second to load."""
+    from grouser.contact.soil.team_launcher import PerTeamLauncher
+
+    return PerTeamLauncher
 
 
 def _memory() -> float:

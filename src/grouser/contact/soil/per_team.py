@@ -130,6 +130,8 @@ def place_bodies(
     team.sync()
     team_surface.place_vertices(g, b, place, verts, world, body, slot, m, lane, lanes)
     if lane == 0:
+        place.area[slot] = boxes.everywhere()
+        place.seen[slot] = boxes.everywhere()
         status_out[world, body] = placement.choose_window(g, o, place, win, slides, world, slot, m.position)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warp as wp
 
 from grouser.contact.soil import (
+    body_groups,
     body_wrench,
     boxes,
     erosion,
@@ -30,6 +31,7 @@ from grouser.contact.soil import per_world_displacement as displacement
 from grouser.contact.soil import points as pressing
 from grouser.contact.soil import shear as shearing
 from grouser.contact.soil import types as t
+from grouser.contact.soil.body_groups import BodyGroups
 from grouser.contact.soil.elements import BlockSums, Extent, Frame, Losses
 from grouser.contact.soil.surface import CHUNK
 from grouser.contact.soil.types import (
@@ -243,14 +245,11 @@ def no_force(pred: Prediction, slot: int):
 
 
 @wp.kernel(module=MODULE)
-def commit_world(
-    g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, faces: Faces, push: Pushing,
-    place: Placement, win: Window, skin: Skin, verts: Vertices, disp: Displacement, slides: Slides, pred: Prediction,
-    energy: Energy,
-    motion: MotionArrays, effective: array2d[vec6], status_out: array2d[int],
+def plan_world(
+    g: Ground, o: Options, b: Bodies, faces: Faces, push: Pushing, place: Placement, win: Window, slides: Slides,
+    motion: MotionArrays, groups: BodyGroups,
 ):  # fmt: skip
-    """Run the stages of `stages.COMMIT` for every body of one world, body by body. One thread per world."""
-    assume_packed(g, o, b, shapes, points, faces, push, place, win, skin, verts, disp, slides, pred, energy)
+    """Find where every body of one world may work in this step, and which bodies overlap. One thread per world."""
     world = nonnegative(wp.tid())
     if o.active[world] == 0:
         return
@@ -258,13 +257,49 @@ def commit_world(
     stage_clock.begin_lap(o)
     for body in range(bodies):
         slot = nonnegative(world * bodies + body)
+        body_groups.find_area(g, o, b, faces, push, place, win, slides, motion, world, body, slot)
+    if groups.shared == 1:
+        body_groups.find_groups(groups, place, bodies)
+    stage_clock.end_lap(o, stages.PLACE)
+
+
+@wp.kernel(module=MODULE)
+def take_up_waiting(groups: BodyGroups):
+    """Prepare a second run of `commit_world` by one thread, for the bodies that wait."""
+    body_groups.collect_waiting(groups, groups.order.shape[0])
+
+
+@wp.kernel(module=MODULE)
+def commit_world(
+    g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, faces: Faces, push: Pushing,
+    place: Placement, win: Window, skin: Skin, verts: Vertices, disp: Displacement, slides: Slides, pred: Prediction,
+    energy: Energy,
+    motion: MotionArrays, effective: array2d[vec6], status_out: array2d[int], groups: BodyGroups,
+):  # fmt: skip
+    """Run the stages of `stages.COMMIT` for every body of one world, body by body, after `plan_world`.
+
+    One thread per world, or threads that share the bodies of one world.
+    """
+    assume_packed(g, o, b, shapes, points, faces, push, place, win, skin, verts, disp, slides, pred, energy)
+    world = nonnegative(wp.tid())
+    if o.active[world] == 0:
+        return
+    bodies = b.rows.shape[0]
+    stage_clock.begin_lap(o)
+    at = body_groups.first_place(groups)
+    while at >= 0:
+        body = nonnegative(body_groups.body_at(groups, at))
+        slot = nonnegative(world * bodies + body)
         end = t.body_motion(motion, world, nonnegative(b.rows[body]))
-        work.book_work(energy, o.step[0], slot, end, place.sinkage[slot], effective[world, body])
-        placement.remember_motion(g, o, b, place, body, slot, end)
+        where = body_groups.begun(groups, body)
+        if where < body_groups.IN_PART:
+            work.book_work(energy, o.step[0], slot, end, place.sinkage[slot], effective[world, body])
+            placement.remember_motion(g, o, b, place, body, slot, end)
         status = int(t.FINE)
-        parts = placement.parts_of_step(g, o, b, place, body, slot, end)
+        parts = place.parts[slot]
+        waits = bool(False)
         stage_clock.end_lap(o, stages.BOOK)
-        for part in range(parts):
+        for part in range(wp.max(where - body_groups.IN_PART, 0), parts):
             m = placement.motion_in_part(o, motion, world, nonnegative(b.rows[body]), part, parts)
             before = win.frame[slot]  # a window that has not moved need not be filled again
             stays = bool(False)
@@ -272,7 +307,12 @@ def commit_world(
                 if stage == stages.PLACE:
                     placement.begin(g, o, b, place, win, skin, disp, slides, world, body, slot, m)
                     place_vertices(g, b, place, verts, world, body, slot, m)
-                    status = placement.open_window(g, o, place, win, slides, world, slot, m.position)
+                    status = placement.choose_window(g, o, place, win, slides, world, slot, m.position)
+                    if groups.waits[0] == 1 and placement.lacks_tiles(g, win, world, slot):
+                        waits = True
+                        win.frame[slot].rows = 0
+                    else:
+                        status = placement.create_tiles(g, win, world, slot, status)
                     stays = is_same(before, win.frame[slot])
                 elif win.frame[slot].rows > 0:  # else the body is far from the soil: skip the other stages
                     if stage == stages.GATHER:
@@ -301,6 +341,13 @@ def commit_world(
                     elif stage == stages.PUSH and pushing.has_faces(faces, body):
                         pushing.move_faces(g, o, faces, push, place, world, body, slot, m)
                 stage_clock.end_lap(o, stage)
+            if waits:  # nothing of this part is done: it begins again when the others have ended
+                win.frame[slot] = before
+                at = body_groups.put_off(groups, at, part)
+                break
+        if waits:
+            at = body_groups.next_place(groups, at, bodies)
+            continue
         if win.frame[slot].rows > 0 and status == t.FINE and step_error.is_loaded(disp, energy, slot):
             v = placement.contact_velocity(g, b, place, body, slot, end)
             status = grid_error.with_grid(
@@ -309,6 +356,7 @@ def commit_world(
             )
         status_out[world, body] = status
         stage_clock.end_lap(o, stages.BOOK)
+        at = body_groups.next_place(groups, at, bodies)
 
 
 @wp.kernel(module=MODULE)
@@ -316,14 +364,19 @@ def evaluate_world(
     g: Ground, o: Options, b: Bodies, shapes: SmallShapes, points: Points, faces: Faces, push: Pushing,
     place: Placement, win: Window, skin: Skin, verts: Vertices, disp: Displacement, slides: Slides, pred: Prediction,
     energy: Energy,
-    motion: MotionArrays, wrench_out: array2d[vec6], implicit_out: array2d[mat66],
+    motion: MotionArrays, wrench_out: array2d[vec6], implicit_out: array2d[mat66], groups: BodyGroups,
 ):  # fmt: skip
-    """Run the stages of `stages.EVALUATE` for every body of one world. Does not change the ground."""
+    """Run the stages of `stages.EVALUATE` for every body of one world. Does not change the ground.
+
+    One thread per world, or threads that share the bodies of one world.
+    """
     assume_packed(g, o, b, shapes, points, faces, push, place, win, skin, verts, disp, slides, pred, energy)
     world = nonnegative(wp.tid())
     bodies = b.rows.shape[0]
     stage_clock.begin_lap(o)
-    for body in range(bodies):
+    at = body_groups.first_place(groups)
+    while at >= 0:
+        body = nonnegative(body_groups.body_at(groups, at))
         slot = nonnegative(world * bodies + body)
         m = t.body_motion(motion, world, nonnegative(b.rows[body]))
         first_node = placement.first_node(g, win, slot, m.position)
@@ -343,3 +396,4 @@ def evaluate_world(
                     pred.wrench[slot], pred.sums[slot], pred.losses[slot], pred.loaded[slot], wrench_out, implicit_out,
                 )  # fmt: skip
             stage_clock.end_lap(o, stages.PUSH + 1 + stage)
+        at = body_groups.next_place(groups, at, bodies)

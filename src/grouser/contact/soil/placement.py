@@ -348,7 +348,7 @@ def choose_window(
     if slides.slid[slot].row1 >= slides.slid[slot].row0:
         clip_slid(o, slides, slot, footprint)
         wanted = boxes.spanning(wanted, boxes.grown(slides.slid[slot], 1))
-    wanted = fitting(win, wanted, footprint)
+    wanted = boxes.common(fitting(win, wanted, footprint), place.area[slot])
     c0 = wp.max(wanted.column0, 0)
     r0 = wp.max(wanted.row0, 0)
     columns = wp.min(wanted.column1, g.columns - 1) - c0 + 1
@@ -365,11 +365,20 @@ def choose_window(
 
 
 @wp.func
-def open_window(
-    g: Ground, o: Options, place: Placement, win: Window, slides: Slides, world: int, slot: int, position: vec3
-):  # fmt: skip
-    """Choose the window of nodes around the footprint and create their tiles. Returns a status code."""
-    status = choose_window(g, o, place, win, slides, world, slot, position)
+def lacks_tiles(g: Ground, win: Window, world: int, slot: int):
+    """Whether a tile of a window is not in use yet."""
+    frame = win.frame[slot]
+    if frame.rows > 0:
+        for i in range(frame.row0 // TILE, (frame.row0 + frame.rows - 1) // TILE + 1):
+            for j in range(frame.column0 // TILE, (frame.column0 + frame.columns - 1) // TILE + 1):
+                if g.table[world, i, j] < 0:
+                    return True
+    return False
+
+
+@wp.func
+def create_tiles(g: Ground, win: Window, world: int, slot: int, status: int):
+    """Create the tiles of a window. Returns the status code given, or that of a full pool of tiles."""
     frame = win.frame[slot]
     # A tile is created once, or comes back from rest. `Ground.ensure` has made room for all tiles that a step may need.
     if frame.rows > 0:

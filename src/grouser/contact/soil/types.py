@@ -302,6 +302,8 @@ class Placement:
     lowest: array[vec3] = kept(SLOT)  # vertex deepest below the undisturbed ground: column, row [cells], height [m]
     turn: array[int] = scratch(SLOT)  # order among the bodies of a world whose windows overlap; teams only
     parts: array[int] = scratch(SLOT)  # parts in which the soil follows the body through this step
+    area: array[Box] = scratch(SLOT)  # nodes of the ground that it may write to in this step; teams: all
+    seen: array[Box] = scratch(SLOT)  # nodes of the ground that its faces may look at besides; teams: all
     sinkage: array[real] = kept(SLOT)  # [m] of that vertex below the undisturbed ground
 
 
