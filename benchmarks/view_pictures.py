@@ -20,6 +20,7 @@ import numpy as np
 import grouser
 from grouser.recording import Recording
 from grouser.robots import quadruped
+from grouser.viewer.replay import replay
 from grouser.viewer.server import View
 from grouser.viewer.video import pictures
 
@@ -39,13 +40,19 @@ class Moment:
     time: float  # [s]
     camera: str = "follow"
     wheel: str = ""
+    replayed: bool = False  # in an exported page, held at the moment, rather than in `grouser view`
     whole: bool = False  # the page alone, with its panel; ground by pressure
 
 
-def cart(folder: Path) -> Path:
+def cart(folder: Path, seconds: float = 6.0) -> Path:
     """Straight on sand."""
     sim = grouser.on_soil(grouser.CART, "dry-sand", "wheel.*", drive={"motor.*": 0.8})
-    return grouser.record(sim, folder, 6.0, rate=50, report=False).recording
+    return grouser.record(sim, folder, seconds, rate=50, report=False).recording
+
+
+def first_second(folder: Path) -> Path:
+    """The cart's first second. A replay has its camera where it is in the middle."""
+    return cart(folder, 1.0)
 
 
 def hills(folder: Path) -> Path:
@@ -84,11 +91,12 @@ MOMENTS = {
     "dem": Moment(hills, 5.0),
     "dog": Moment(dog, 1.0),
     "wheel": Moment(cart, 5.0, "wheel", "wheel_rr"),
+    "replay": Moment(first_second, 0.5, replayed=True),
     "page": Moment(rover, 18.0, whole=True),
 }
 
 
-def page_picture(moment: Moment, recording: Path) -> Any:
+def page_picture(moment: Moment, recording: Path, folder: Path) -> Any:
     """What the page shows at the moment, as an image of the window."""
     sys.path.insert(0, str(ROOT))
     from playwright.sync_api import sync_playwright
@@ -99,6 +107,12 @@ def page_picture(moment: Moment, recording: Path) -> Any:
         browser = play.chromium.launch(executable_path=executable(), args=list(FLAGS))
         page = browser.new_page(viewport={"width": WINDOW[0], "height": WINDOW[1]})
         page.set_default_timeout(1000 * PATIENCE)
+        if moment.replayed:
+            with Recording(recording) as shown:
+                (folder / "replay.html").write_text(replay(shown), encoding="utf-8")
+            image = held(page, folder / "replay.html", moment.time)
+            browser.close()
+            return image
         with View(recording, port=0) as view:
             page.goto(view.address)
             page.wait_for_selector("#grouser-viewer", state="attached")
@@ -114,6 +128,18 @@ def page_picture(moment: Moment, recording: Path) -> Any:
             image = still(page)
         browser.close()
     return image
+
+
+def held(page: Any, file: Path, time: float) -> Any:
+    """A replay held at a time [s] by the field beside its slider. Its bar lies below the window that is shown."""
+    page.goto(file.as_uri())
+    page.wait_for_selector("canvas", state="attached")
+    bar = WINDOW[1] - page.evaluate("document.querySelector('canvas').clientHeight")
+    page.set_viewport_size({"width": WINDOW[0], "height": WINDOW[1] + bar})
+    # A little later: a picture is shown from its time on.
+    page.locator(".mantine-NumberInput-input").first.fill(f"{time + 0.05:g}")
+    page.locator(".mantine-Notification-closeButton").first.click()
+    return still(page)
 
 
 def looked(page: Any) -> Any:
@@ -150,7 +176,7 @@ def main(names: list[str]) -> None:
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place)
             recording = moment.make(folder / "run")
-            page = page_picture(moment, recording)
+            page = page_picture(moment, recording, folder)
             if moment.whole:
                 height = 2 * WIDTH * WINDOW[1] // WINDOW[0]
                 page.resize((2 * WIDTH, height)).save(FIGURES / f"view-{name}.jpg", quality=85, optimize=True)

@@ -93,6 +93,31 @@ def test_a_foot_that_is_higher_but_comes_to_rest_on_the_ground_is_put_on_soil(tm
     assert stand(file, "tipping", "dry-sand", "rear").bodies == ["rear"]  # what the user chooses stays
 
 
+def test_weight_that_gravity_compensation_holds_is_not_the_soils_and_a_note_says_so(tmp_path):
+    """MuJoCo lifts the arm from outside: 2 of 10 kg."""
+    file = tmp_path / "arm.xml"
+    arm = '<body name="arm" pos="0 0 .2" gravcomp="1"><geom size=".05" mass="2"/></body>'
+    box = f'<body name="box" pos="0 0 .2"><freejoint/><geom type="box" size=".1 .1 .05" mass="8"/>{arm}</body>'
+    file.write_text(f'<mujoco><worldbody><geom type="plane" size="5 5 .1"/>{box}</worldbody></mujoco>')
+    row = stand(file, "arm", "dry-sand", None)
+    assert row.mass == pytest.approx(10)
+    assert row.carried == pytest.approx(1.0, abs=0.01)
+    (note,) = [note for note in on_soil(file, "dry-sand", "box").notes if "gravcomp" in note]
+    assert note.startswith("gravity compensation (gravcomp) of the model holds 19.62 N of the weight")
+    file.write_text(file.read_text().replace(' gravcomp="1"', ""))
+    assert not any("gravcomp" in note for note in on_soil(file, "dry-sand", "box").notes)
+
+
+def test_a_base_that_only_slides_along_the_ground_is_said_to_hold_the_robot(tmp_path):
+    file = tmp_path / "base.xml"
+    slides = '<joint name="x" type="slide" axis="1 0 0"/><joint name="y" type="slide" axis="0 1 0"/>'
+    body = f'<body name="box" pos="0 0 .2">{slides}<geom type="box" size=".1 .1 .05" mass="8"/></body>'
+    file.write_text(f'<mujoco><worldbody><geom type="plane" size="5 5 .1"/>{body}</worldbody></mujoco>')
+    row = stand(file, "base", "dry-sand", None)
+    assert row.remark == "no joint of the model lets box rise or sink"
+    assert not row.missed
+
+
 # Sinkage over the plate's, of the examples: boxes 0.95 to 1.05, round feet and wheels less by the soil that goes aside.
 # On clay light robots sink by less than ELASTIC, where the formula does not hold.
 NEAREST, ROUND, ELASTIC = 0.05, (0.78, 1.15), 2e-4

@@ -15,7 +15,7 @@ from grouser.engine.mujoco_cpu import compile_spec
 from grouser.errors import GrouserError, InputError
 from grouser.files import write_atomically
 from grouser.simulation import Simulation, on_soil
-from grouser.simulation.adapt import name_all
+from grouser.simulation.adapt import masses, name_all
 from grouser.simulation.impacts import DEPTHS, Skin, bekker_force
 from grouser.simulation.robot_file import load_robot
 from grouser.simulation.shapes import body_surface
@@ -24,6 +24,7 @@ from grouser.terrain import soils
 
 SOILS = ("dry-sand", "clay", "lunar-nominal")
 WITHIN = 0.01  # of the weight, by which the load on soil may differ from it
+NO_SOIL = "touches no soil"  # remark
 STANDING, SHARE = 0.015, 0.1  # [m], of its height above its lowest point: bodies this low stand on the ground (assumed)
 
 
@@ -106,6 +107,9 @@ def _stand(path: Path, row: Row, bodies: str | None) -> None:
     said = [note for note in sim.notes if note.startswith("not set down: ")]
     if said:
         row.remark = said[0].removeprefix("not set down: ").split(";")[0]
+    held = [note for note in sim.notes if note.startswith("no joint of the model lets ")]
+    if held and row.remark == NO_SOIL:
+        row.remark = held[0]
 
 
 def _on_all_feet(path: Path, soil: str) -> Simulation:
@@ -125,17 +129,17 @@ def measure(sim: Simulation, row: Row) -> None:
     """Fill in masses, loads and sinkage of a robot that has been set down."""
     m, seen = sim.model, sim.observe()
     ids = [m.body(name).id for name in sim.soil.bodies]
-    row.mass = float(m.body_subtreemass[np.unique(m.body_rootid[ids])].sum())
+    row.mass, on_ground = masses(m, sim.soil.bodies)
     force = seen["soil/force"][0]
     loads = force[:, 2]
-    weight = row.mass * float(np.linalg.norm(m.opt.gravity))
+    weight = on_ground * float(np.linalg.norm(m.opt.gravity))
     held = sim.loads.floor_load[0].sum() if sim.loads is not None else 0.0
     row.carried = float(loads.sum() / weight) if weight > 0 else None
     if weight > 0 and held > WITHIN * weight:
         row.remark = row.remark or f"{100 * held / weight:.3g} % stand on the hard floor"
     most = int(loads.argmax())
     if loads[most] <= 0:
-        row.remark = row.remark or "touches no soil"
+        row.remark = row.remark or NO_SOIL
         return
     surface = sim.soil.surfaces[sim.soil.bodies[most]]
     down = -sim.data.xmat[ids[most]].reshape(3, 3)[2]

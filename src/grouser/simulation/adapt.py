@@ -53,10 +53,22 @@ def set_gravity(robot: RobotModel, gravity: float | None) -> None:
 
 
 def note_weight(robot: RobotModel, model: mujoco.MjModel, bodies: Sequence[str]) -> None:
-    """Note mass and weight of the robot, which is every kinematic tree with a soil body."""
+    """Note mass and weight of the robot, and what of it the model's gravity compensation takes off the ground."""
+    mass, carried = masses(model, bodies)
+    gravity = float(np.linalg.norm(model.opt.gravity))
+    robot.notes.append(f"mass {mass:.4g} kg, weight {mass * gravity:.4g} N")
+    if carried != mass:
+        robot.notes.append(
+            f"gravity compensation (gravcomp) of the model holds {(mass - carried) * gravity:.4g} N of the weight: "
+            "MuJoCo applies it from outside, so the ground does not carry it"
+        )
+
+
+def masses(model: mujoco.MjModel, bodies: Sequence[str]) -> tuple[float, float]:
+    """Mass [kg] of the robot, which is every kinematic tree with a soil body, and what of it the ground carries."""
     roots = np.unique([model.body_rootid[model.body(name).id] for name in bodies])
-    mass = float(model.body_subtreemass[roots].sum())
-    robot.notes.append(f"mass {mass:.4g} kg, weight {mass * float(np.linalg.norm(model.opt.gravity)):.4g} N")
+    own = np.isin(model.body_rootid, roots)
+    return float(model.body_mass[own].sum()), float((model.body_mass * (1 - model.body_gravcomp))[own].sum())
 
 
 def name_all(robot: RobotModel) -> None:
