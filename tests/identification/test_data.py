@@ -70,6 +70,11 @@ def test_a_scatter_may_be_the_least_that_it_can_be(tmp_path):
     [
         ("unit: mm, values: [0, 10, 20]", "unit: m, values: [0, 10, 20]", "data.yaml:7:14: plates.wide.sinkage: 10 m"),
         ("unit: kPa", "unit: kg", "is no unit of this quantity: allowed is Pa"),
+        (
+            "unit: kPa, values: [0, 8, 17]",
+            "unit: Pa, values: [0, 8, 17]",
+            "data.yaml:6:5: plates.wide: largest pressure 17 Pa: allowed is 100 Pa or more; is the unit 'Pa' right?",
+        ),
         ("scatter: 5 %", "scatter: 5", "plates.wide.scatter = 5: allowed is a share such as '5 %'"),
         ("scatter: 5 %", "scatter: 5 mm", "allowed is a share"),
         ("scatter: 5 %", "scatter: at least", "above 0, or either after 'at least '"),
@@ -175,3 +180,30 @@ def test_a_mapping_is_read_like_a_file():
     wrong["plates"]["width-50"]["sinkage"]["unit"] = "m"  # 3 to 40 m
     with pytest.raises(InputError, match="is the unit 'm' right"):
         read_measurements(wrong)
+
+
+@pytest.mark.parametrize(
+    ("pressure", "unit", "said"),
+    [
+        ("3 kPa", "Pa", "largest stress 2 Pa: allowed is 20 Pa or more; is the unit 'Pa' right?"),
+        ("3", "kPa", "normal pressure 3 Pa: allowed is 0, or 20 Pa or more; is it in kPa?"),
+        ("19 Pa", "kPa", "normal pressure 19 Pa"),
+        ("20 Pa", "kPa", ""),
+        ("0 Pa", "kPa", ""),
+    ],
+)
+def test_stresses_that_no_soil_is_as_weak_as_are_refused(tmp_path, pressure, unit, said):
+    text = f"""\
+shear:
+  light:
+    pressure: {pressure}
+    displacement: {{unit: mm, values: [5, 20]}}
+    stress: {{unit: {unit}, values: [1, 2]}}
+"""
+    if not said:
+        assert read(tmp_path, text).shear["light"].points == [(0.005, 1000), (0.02, 2000)]
+        return
+    with pytest.raises(InputError) as error:
+        read(tmp_path, text)
+    assert str(error.value).startswith(f"{tmp_path / 'data.yaml'}:3:5: shear.light: {said}")
+    assert "\n" not in str(error.value)

@@ -30,6 +30,9 @@ from grouser.validation.measured import Number, Slip, Text, Wheel
 MOST_LOAD = 1e6  # [N] of one wheel
 MOST_GRAVITY = 100.0  # [m/s^2] four times that of Jupiter: more is a slip of the pen
 MOST_FORCE = 5.0  # of a wheel over its load, and torque over load times radius; measured ones reach 1 (assumed)
+# Below these all soils of the default priors are far stronger: mostly kPa that are taken for Pa (assumed).
+LEAST_PRESSURE = 100.0  # [Pa] largest pressure of a plate test
+LEAST_STRESS = 20.0  # [Pa] largest stress of a shear test, and its normal pressure if it has one
 LEAST = "at least "  # before a scatter of which only a part is known, such as how well a figure can be read
 MOST_POINTS = 2000  # of one list; more say nothing new about six constants, and covariances grow with the square
 
@@ -148,6 +151,12 @@ def _equal_lengths(one: Settings, names: tuple[str, str]) -> None:
         raise ValueError(f"{names[0]} has {first} values, {names[1]} has {second}: allowed is one each")
 
 
+def _strong_enough(what: str, value: float, least: float, unit: str) -> None:
+    """Refuse a pressure that no soil is as weak as."""
+    if value < least:
+        raise ValueError(f"{what} {value:g} Pa: allowed is {least:g} Pa or more; is the unit {unit!r} right?")
+
+
 class PlateTest(Settings):
     """A plate pressed into fresh soil: pressure over sinkage."""
 
@@ -166,6 +175,7 @@ class PlateTest(Settings):
         _equal_lengths(self, ("sinkage", "pressure"))
         if not any(z > 0 and p > 0 for z, p in self.points):
             raise ValueError("allowed is at least one point with sinkage and pressure above 0")
+        _strong_enough("largest pressure", max(self.pressure.si), LEAST_PRESSURE, self.pressure.unit)
         return self
 
     @property
@@ -193,6 +203,11 @@ class ShearTest(Settings):
         _equal_lengths(self, ("displacement", "stress"))
         if not self.points:
             raise ValueError("allowed is at least one point with displacement and stress above 0")
+        _strong_enough("largest stress", max(self.stress.si), LEAST_STRESS, self.stress.unit)
+        if 0 < self.pressure < LEAST_STRESS:
+            raise ValueError(
+                f"normal pressure {self.pressure:g} Pa: allowed is 0, or {LEAST_STRESS:g} Pa or more; is it in kPa?"
+            )
         return self
 
     @property
