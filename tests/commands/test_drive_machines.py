@@ -114,6 +114,24 @@ def test_tracks_turn_by_their_sprockets(name):
     assert left < 0 < right
 
 
+def test_a_driver_lowers_the_blade_into_the_soil_and_raises_it():
+    driven = Driven("bulldozer-doze")
+    blade, ground = driven.sim.data.body("blade"), driven.sim.ground
+    front = (4.0, 6.5, -0.5, 0.5)
+    driven.hold(0.2, 1, 0)
+    assert blade.xpos[2] > 0.02
+    assert ground.heights(region=front).min() == 0.0
+    driven.session.on_message({"switch": ["blade", "down"]})
+    driven.hold(1.8, 1, 0)
+    assert blade.xpos[2] == pytest.approx(-0.1, abs=0.03)
+    assert ground.heights(region=front).min() < -0.05, "it cuts"
+    assert ground.heights(region=front).max() > 0.02, "and pushes a pile"
+    assert driven.recorded("driver/blade") == 1
+    driven.session.on_message({"switch": ["blade", "up"]})
+    driven.hold(0.8, 0, 0)
+    assert blade.xpos[2] > 0.02
+
+
 def test_the_carriers_of_the_walker_are_braked_and_locked_on_the_way():
     driven = Driven("wheel-walker-stairs")
     model, data = driven.sim.model, driven.sim.data
@@ -137,6 +155,21 @@ def test_the_carriers_of_the_walker_are_braked_and_locked_on_the_way():
     driven.hold(0.3, 0, 1)
     motors = [data.ctrl[model.actuator(f"motor_{n}").id] for n in ("fl", "rl", "fr", "rr")]
     assert motors[0] == motors[1] == -motors[2] == -motors[3] < 0
+
+
+def test_a_walker_turns_on_the_spot_and_faster_where_its_wheels_slide_more_easily():
+    """Eight wheels in a row of 1.2 m slide sideways: its motors turn it by a few degrees a second."""
+    rates = []
+    for friction in (0.6, 0.3):
+        driven = Driven("wheel-walker-stairs", f"friction={friction}")
+        driven.hold(1.0, 0, 1)
+        begin = driven.heading
+        driven.hold(1.5, 0, 1)
+        rates.append(np.degrees(driven.heading - begin) / 1.5)
+    assert 2.5 < rates[0] < 6
+    assert rates[1] > 1.3 * rates[0]
+    hull = driven.sim.data.body("hull").xpos
+    assert abs(hull[1]) < 0.3, "on the spot"
 
 
 def test_switches_hold_for_the_next_start():

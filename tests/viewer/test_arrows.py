@@ -16,6 +16,7 @@ from grouser.module import Channel
 from grouser.recording import Recording
 from grouser.robots.vehicle import build as build_vehicle
 from grouser.robots.vehicle_file import vehicle
+from grouser.robots.wheel_walker import DRIVES, WHEELS
 from grouser.scenarios.registry import scenario
 from grouser.scenarios.scenario import Scenario, Settings
 from grouser.scenarios.settings import Experiment
@@ -28,6 +29,7 @@ from tests.contact.polygonal.bodies import RIGID, box, plane
 from tests.viewer.made import Nothing
 
 G = 9.81
+KEPT = 1e-5  # of the largest force: recorded in single precision
 BAR = 0.01  # of weight times time, and of weight times time times a metre: what arrows may lack
 TILT = 0.2  # of the plane on which a box slides: its friction acts below its centre
 WALL = 0.4  # [m] height of the wall, in which no suspension can climb
@@ -99,10 +101,16 @@ def tyre_at_a_wall() -> Simulation:
     return vivi_on(steps(1, WALL, 3.0, 0.6, size=(6.0, 6.0), spacing=0.02, origin=(-3.0, -3.0)), 1.0, 0.0, 5e-4)
 
 
+def walker() -> Simulation:
+    """A robot rolls off on wheels that turn on carriers: the Jacobians of its parts turn within a step."""
+    return of_scenario("wheel-walker-stairs", compare_sides=None)()
+
+
 CASES = {
     "tyre": Case(tyre, 0.3, ("wheel_fl", "wheel_fr", "wheel_rl", "wheel_rr")),
     "tyre at a wall": Case(tyre_at_a_wall, 0.3, ("wheel_fl", "wheel_fr", "wheel_rl", "wheel_rr")),
     "convex": Case(of_scenario("box-on-stairs"), 0.7, ("box",)),
+    "convex, on joints": Case(walker, 0.9, (*WHEELS, *(f"carrier_{name}" for name in DRIVES), "hull")),
     "polygonal": Case(polygonal, 0.1, ("box",)),
     "revolution": Case(revolution, 0.1, ("ball",)),
     "track": Case(of_scenario("bulldozer-ditch"), 0.1, ("track/left/sprocket", "track/right/roller 3")),
@@ -182,6 +190,18 @@ def test_arrows_give_the_momentum_that_is_gained(kind, tmp_path):
     np.testing.assert_allclose(impulse, wanted, atol=BAR * weight)
     np.testing.assert_allclose(turn, wanted_turn, atol=BAR * weight)
     assert set(CASES[kind].wheels) <= set(cameras.wheels)
+
+
+@pytest.mark.parametrize("kind", [k for k in CASES if "convex" in k])
+def test_arrows_of_contacts_are_the_recorded_force_of_their_bodies(kind, tmp_path):
+    """In every step and on every body, not on average; a contact's columns are those of `ConvexContact.contacts`."""
+    with recorded(CASES[kind], tmp_path / "run") as recording:
+        forces, contacts = recording["convex/force"], recording["convex/contacts"]
+    summed = np.zeros_like(forces)
+    for k, rows in enumerate(contacts):
+        np.add.at(summed[k], rows[:, 8].astype(int), rows[:, 3:6])
+    assert np.abs(forces).max() > 100
+    np.testing.assert_allclose(summed, forces, atol=KEPT * np.abs(forces).max())
 
 
 @pytest.mark.parametrize("kind", [k for k in CASES if "track" in k])

@@ -194,3 +194,26 @@ def test_the_carriers_of_a_walker_are_switched_by_key_gamepad_and_page(tmp_path)
         shown[0].click()
         page.get_by_role("option", name="none").first.click()
         eventually(lambda: position() == 0, "the page opens them")
+
+
+def test_tracks_are_driven_by_key_gamepad_and_buttons_of_the_page(tmp_path):
+    """Ahead by a key, right by a stick, left by a button that is held down, and no longer once it is let go of."""
+    out = tmp_path / "bulldozer"
+    with driven_page("bulldozer-turn", out) as page:
+        page.keyboard.down("KeyW")
+        eventually(lambda: recorded(out / "recording.h5")[0] > DRIVEN, "W drives ahead")
+        page.keyboard.up("KeyW")
+        page.evaluate(PAD, {"axes": [1, 0, 0, 0], "buttons": [0.0] * BUTTONS})
+        eventually(lambda: (channel(out, "driver/share")[-1:, 1] <= -1).any(), "the stick turns to the right")
+        page.evaluate(PAD, None)
+        box = page.get_by_role("button", name="turn to the left").bounding_box()
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.mouse.down()
+        eventually(lambda: len(held(out, 1, 1.0)) > RATE, "the button turns to the left")
+        page.mouse.up()
+        eventually(lambda: not channel(out, "driver/share")[-1].any(), "let go of, it turns no more")
+    frames = held(out, 1, 1.0)
+    turned = headings(out, "chassis")
+    assert turned[frames[-1]] - turned[frames[0]] > 1
+    sides = channel(out, "drive/side_share")
+    assert sides[frames[-1]].tolist() == [-1, 1]

@@ -195,3 +195,10 @@ def test_a_robot_that_goes_far_stays_in_the_picture_of_its_replay(running, tmp_p
         seen.append(len(cart_pixels(picture(page))) > ENOUGH)
     assert all(seen)
     page.close()
+
+
+def test_a_page_that_only_shows_has_no_buttons_to_drive(running, finished):
+    with View(finished, **FREE) as view:
+        page = opened(running, view.address)
+        drawn(page)
+        assert page.locator("#grouser-buttons").count() == 0

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from grouser.control import Drive, DriverInput, MachineDriver, PathFollower, SideDrive, StepDrive
+from grouser.control import BladeDrive, Drive, DriverInput, MachineDriver, PathFollower, SideDrive, StepDrive
 from grouser.control.driver import Driver
 from grouser.errors import InputError
-from grouser.scenarios import tracked_machine, vivi_drive, wheel_walker_stairs
+from grouser.scenarios import bulldozer_doze, tracked_machine, vivi_drive, wheel_walker_stairs
+from grouser.scenarios.bulldozer_doze import BulldozerDoze
 from grouser.scenarios.scenario import Scenario
 from grouser.scenarios.tracked_machine import MachineSettings
 from grouser.scenarios.vehicle_choice import OnWheels
@@ -34,10 +35,19 @@ def build(scenario: Scenario, settings: Any) -> tuple[Simulation, Driver]:
 
 
 def _tracks(sim: Simulation, s: MachineSettings) -> tuple[Simulation, Driver]:
-    """The sprockets are driven instead of following the speeds of the scenario. Its blade load and pull stay."""
+    """The sprockets are driven instead of following the speeds of the scenario. Its blade load and pull stay.
+
+    A blade that moves soil is raised and lowered by a switch.
+    """
     tracks: Any = next(c for c in sim.controllers if hasattr(c, "radius"))  # of the sprockets
     rate = float(getattr(s, "speed", CHAIN_SPEED)) / tracks.radius
-    drive = SideDrive(("drive_left", "drive_right"), rate, ramp=tracked_machine.RAMP, period=max(PERIOD, s.step))
+    drive: Any = SideDrive(("drive_left", "drive_right"), rate, ramp=tracked_machine.RAMP, period=max(PERIOD, s.step))
+    if isinstance(s, BulldozerDoze):
+        heights = tracks.level + s.machine.dozer_clearance, tracks.level - s.depth
+        drive = BladeDrive(
+            drive.actuators, rate, blade="blade", lift="blade_lift", heights=heights, period=drive.period,
+            ramp=drive.ramp, lift_speed=bulldozer_doze.LIFT_SPEED, lift_time=bulldozer_doze.LIFT_TIME,
+        )  # fmt: skip
     driver = MachineDriver(drive, start=tracked_machine.SETTLING)
     sim.use_controllers([driver, drive])
     return sim, driver

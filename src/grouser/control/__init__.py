@@ -8,7 +8,7 @@ from grouser.control.odometry import Odometry
 from grouser.control.path import Path
 from grouser.control.power import PowerMeter
 from grouser.control.sensors import Readings, VehicleSensors
-from grouser.control.side_drive import SideDrive
+from grouser.control.side_drive import BladeDrive, SideDrive
 from grouser.control.slip import WheelSlip
 from grouser.control.steering import ackermann, crab, point_turn
 from grouser.control.step_drive import StepDrive
@@ -21,6 +21,7 @@ from grouser.control.wheels import Wheels
 
 __all__ = [
     "Axle",
+    "BladeDrive",
     "Cdta",
     "ControlFunction",
     "Drive",

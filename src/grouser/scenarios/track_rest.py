@@ -18,7 +18,7 @@ from grouser.track import TrackModule
 
 LOOK = 2  # steps between two looks at the kinetic energy
 SMALL = 1e-5  # peak of the kinetic energy over the largest one, below which the machine rests
-LONGEST = 3.0  # [s] after which it is taken as it is
+LONGEST = 3.0  # [s] after which it is taken as it is, with a note
 
 
 def set_to_rest(sim: Simulation) -> None:
@@ -28,7 +28,7 @@ def set_to_rest(sim: Simulation) -> None:
     due, sim.due = sim.due, []
     tracks: Any = next(module for module in sim.modules if isinstance(module, TrackModule))
     try:
-        _swing(sim, tracks)
+        rests = _swing(sim, tracks)
     except RunStopped as stop:
         sim.controllers, sim.due = controllers, due
         sim.restore(started)
@@ -40,10 +40,12 @@ def set_to_rest(sim: Simulation) -> None:
             module.reset(range(sim.worlds))  # loads that count their time
     sim.start_here()
     sim.forget_module_notes()
+    if not rests:
+        sim.notes.append(f"not at rest after {LONGEST:g} s of setting down: the machine starts as it then was")
 
 
-def _swing(sim: Simulation, tracks: Any) -> None:
-    """Let the machine swing until its kinetic energy stays small, then stand still."""
+def _swing(sim: Simulation, tracks: Any) -> bool:
+    """Let the machine swing until its kinetic energy stays small, then stand still. Returns whether it does."""
     largest, last = 0.0, 0.0
     while sim.time < LONGEST:
         sim.step(LOOK)
@@ -53,8 +55,9 @@ def _swing(sim: Simulation, tracks: Any) -> None:
             continue
         _stop(sim, tracks)
         if last < SMALL * largest:
-            return
+            return True
         largest, last = max(largest, last), 0.0
+    return False
 
 
 def _kinetic(sim: Simulation, tracks: Any) -> float:

@@ -163,9 +163,11 @@ def simulate(
     place, up = start_on(standing, s.at, p) if s.terrain else ((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
     pins = tuple(x + p.start_height * z for x, z in zip(place, up, strict=True))
     spec, tracks = bulldozer.build(p, gravity=s.gravity, place=pins, heading=math.radians(s.at[2]), up=up)
+    # Road arms are light, and a spline seats more bushings than a tandem bears: without B it would shake in every step.
+    derivatives = p.road_arms is not None or (s.sprocket == "spline" and s.scheme == "implicit")
     module = TrackModule(
         tracks, standing, scheme=s.scheme, substeps=s.substeps, gravity=s.gravity,
-        threads=s.threads, derivatives=p.road_arms is not None,
+        threads=s.threads, derivatives=derivatives,
     )  # fmt: skip
     modules: list[Any] = [module]
     deformed = standing.ground if isinstance(standing, SoilGround) else None

@@ -192,6 +192,7 @@ def shape_ground(
 @wp.kernel(module=MODULE)
 def commit_tracks(
     c: Tables, g: Ground, tiles: GroundArrays, committed: State, s: State, contacts: Contacts, rut: Ruts, heap: Heap,
+    carriers: Carriers, wheels: Wheels, derivatives: int, wrench: array2d[vec6], effective: array2d[vec6],
     step: array[real],
     position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
 ):  # fmt: skip
@@ -203,6 +204,11 @@ def commit_tracks(
     tr = c.track[which]
     if committed.placed[world, which] == 1:
         link_stage.copy_state(world, which, tr, s, committed)
+        if derivatives == 1:
+            wheel_stage.return_losses(
+                world, which, tr, c, committed, carriers, wheels, contacts, wrench, effective, step[0], velocity,
+                angular_velocity,
+            )  # fmt: skip
         # Ruts only here: a step may be evaluated more than once, but is committed once.
         if g.kind == t.SOIL:
             shape_ground(world, which, tr, g, tiles, s, contacts, rut, heap, step[0])

@@ -381,7 +381,8 @@ class TrackModule(KernelModule):
         m = self.motion
         inputs = [
             self._tables, self._ground, self._soil.arrays, self._committed, self._trial, self._contacts,
-            self._ruts, self._heap, self._step, m.position, m.rotation, m.velocity, m.angular_velocity,
+            self._ruts, self._heap, self._carriers, self._wheels, int(self.derivatives), self.out.wrench,
+            self.out.effective, self._step, m.position, m.rotation, m.velocity, m.angular_velocity,
         ]  # fmt: skip
         launch(self.kernels.commit_tracks, (self.worlds, len(self.tracks)), inputs)
 

@@ -17,7 +17,7 @@ ASIDE_LEFT, ASIDE_RIGHT = "KeyQ", "KeyE"
 BRAKE = "Space"
 RIGHT_TRIGGER, LEFT_TRIGGER, START = 7, 6, 9  # buttons of the standard gamepad
 KEYS = (
-    "**W A S D** or arrows drive, {aside}**space** stops, **R** restarts, **C** next camera. "
+    "**W A S D**, arrows or the buttons on the left drive, {aside}**space** stops, **R** restarts, **C** next camera. "
     "Gamepad: left stick steers, triggers or right stick drive, start restarts, Y next camera."
 )
 ASIDE = "**Q E** crab sideways, "
@@ -39,6 +39,7 @@ class Toggle(NamedTuple):
 TOGGLES = (
     Toggle("KeyB", 0, "carriers", "brake", "none", "**B** (gamepad A) brakes the carriers"),
     Toggle("KeyL", 1, "carriers", "lock", "none", "**L** (gamepad B) locks them"),
+    Toggle("KeyB", 0, "blade", "down", "up", "**B** (gamepad A) lowers and raises the blade"),
     Toggle("KeyT", 4, "traction_control", "off", "on", "**T** (left bumper) switches traction control"),
 )
 

@@ -283,6 +283,38 @@ def record_contact(
 
 
 @wp.func
+def share_rest(s: Solids, e: Contacts, step: StepContacts, effective: array2d[vec6]):
+    """Share what a body received beyond the recorded forces of its contacts among those with the course.
+
+    The engine computes f - B a with a = J (v+ - v) / h. The velocity of a body on joints also changes as its Jacobian J
+    turns with them, by which `record_contact` is off. Shared by the contacts' impedance the sum is what was received.
+    """
+    for row in range(step.left.shape[0]):
+        f = effective[0, row]
+        step.left[row] = vec3(f[0], f[1], f[2])
+        step.weight[row] = real(0.0)
+    for slot in range(step.count[0]):
+        row = s.out[step.pair[slot, 0]]
+        other = step.pair[slot, 1]
+        step.left[row] = step.left[row] - step.force[slot]
+        if other < s.parts:
+            step.left[s.out[other]] = step.left[s.out[other]] + step.force[slot]
+        else:
+            step.weight[row] = step.weight[row] + impedance(e.block[slot])
+    for slot in range(step.count[0]):
+        row = s.out[step.pair[slot, 0]]
+        if step.pair[slot, 1] >= s.parts and step.weight[row] > real(0.0):
+            share = impedance(e.block[slot]) / step.weight[row]
+            step.force[slot] = step.force[slot] + share * step.left[row]
+
+
+@wp.func
+def impedance(block: mat66):
+    """Sum of the impedances [N s/m] of a contact along the three axes."""
+    return block[0, 0] + block[1, 1] + block[2, 2]
+
+
+@wp.func
 def update_stick(
     s: Solids, poses: Poses, old: Sticks, fresh: Sticks, e: Contacts, slot: int, count: int,
     xa: vec3, va: vec3, wa: vec3, xb: vec3, vb: vec3, wb: vec3,

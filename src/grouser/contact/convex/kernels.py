@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.convex.contact_force import end_loads, pair_force, record_contact, update_stick
+from grouser.contact.convex.contact_force import end_loads, pair_force, record_contact, share_rest, update_stick
 from grouser.contact.convex.neighbour_search import find_candidates, guess_directions, pose_and_box
 from grouser.contact.convex.types import FULL, Candidates, Contacts, Poses, Solids, StepContacts, Sticks
 from grouser.device import array2d, module
@@ -71,7 +71,7 @@ def compute_forces(
 @wp.kernel(module=convex)
 def update_sticks(
     s: Solids, poses: Poses, old: Sticks, fresh: Sticks, e: Contacts, step: StepContacts,
-    position: array2d[vec3], velocity: array2d[vec3], angular_velocity: array2d[vec3],
+    position: array2d[vec3], velocity: array2d[vec3], angular_velocity: array2d[vec3], effective: array2d[vec6],
 ):  # fmt: skip
     """Update the friction states after the step, and record the forces the parts received."""
     count = int(0)
@@ -95,6 +95,7 @@ def update_sticks(
         )  # fmt: skip
     old.count[0] = count
     step.count[0] = fresh.count[0]
+    share_rest(s, e, step, effective)
 
 
 KERNELS = (search, compute_forces, update_sticks)

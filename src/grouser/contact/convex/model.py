@@ -233,7 +233,8 @@ class ConvexContact:
             t.Contacts, "cpu", (n,), **of_points, first_point=(n + 1,), first_corner=(n + 1,), stored=(1,),
             polygon=clipped, rim=clipped,
         )  # fmt: skip
-        self._last = zeros(t.StepContacts, "cpu", (n,), pair=(n, 2), count=(1,))
+        rows = (len(self.bodies),)
+        self._last = zeros(t.StepContacts, "cpu", (n,), pair=(n, 2), count=(1,), left=rows, weight=rows)
         o = self.out  # second set of outputs: present forces for channels, without changing those of the step
         self._now = Outputs(*(wp.zeros_like(x) for x in (o.wrench, o.implicit, o.effective, o.status)))
 
@@ -355,7 +356,7 @@ class ConvexContact:
         m = self.motion
         inputs = [
             self._device_solids, self._poses, self._sticks, self._trial, self._contacts, self._last, m.position,
-            m.velocity, m.angular_velocity,
+            m.velocity, m.angular_velocity, self.out.effective,
         ]  # fmt: skip
         launch(self._kernels["update_sticks"], 1, inputs)
 

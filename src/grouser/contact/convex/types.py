@@ -136,6 +136,8 @@ class StepContacts:
     deepest: array[real]  # [m]
     place: array[vec3]  # [m] centre of pressure
     force: array[vec3]  # [N]
+    left: array[vec3]  # [N], (row,) what a body received less the forces of its contacts
+    weight: array[real]  # [N s/m], (row,) of its contacts with the course, among which that is shared
 
 
 # ---- values of one thread -------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from grouser.precision import quat, real, vec3, vec6
 from grouser.track import types as t
 from grouser.track.stages.blocks import wrench
 from grouser.track.stages.links import rotate
-from grouser.track.types import Carriers, Results, State, Tables, Track, Wheels
+from grouser.track.types import Carriers, Contacts, Results, State, Tables, Track, Wheels
 
 LIST_MARGIN = wp.constant(real(0.05))  # [m] how much closer a link may come during a step after lists are built
 
@@ -107,3 +107,34 @@ def push_carriers(
         T = T + wp.cross(wheels.centre[world, k] - carriers.position[world, b], F)
         carriers.wrench[world, b] = carriers.wrench[world, b] + wrench(F, T) / real(tr.substeps)
     results.wheels_wrench[world, which] = total
+
+
+@wp.func
+def return_losses(
+    world: int, which: int, tr: Track, c: Tables, s: State, carriers: Carriers, wheels: Wheels, contacts: Contacts,
+    wrench: array2d[vec6], effective: array2d[vec6], step: real, velocity: array2d[vec3],
+    angular_velocity: array2d[vec3],
+):  # fmt: skip
+    """Give links the opposite of what a host that is implicit in B took off the wrenches of their wheels' bodies.
+
+    It took Z (dv . n) n at each contact for the change of velocity dv there in the step, see `add_derivatives`. Without
+    the return B would act as mass on the bodies, and momentum would be lost as they speed up. `velocity` and
+    `angular_velocity` are the motion at the end of the step; `carriers` has that at its start.
+    """
+    for k in range(tr.first_contact, tr.first_contact + contacts.found[world, which].count):
+        one = contacts.contact[world, k]
+        if one.wheel != t.GROUND:
+            b = tr.first_carrier + c.carrier[one.wheel]
+            taken = wrench[world, c.out[b]] - effective[world, c.out[b]]
+            if wp.length_sq(taken) > real(0.0):  # a host that does without B gives the wrench itself
+                row = c.row[b]
+                start = carriers.position[world, b] - step * carriers.velocity[world, b]
+                arm = wheels.centre[world, one.wheel] + one.wheel_arm - start
+                turned = angular_velocity[world, row] - carriers.angular_velocity[world, b]
+                change = velocity[world, row] - carriers.velocity[world, b] + wp.cross(turned, arm)
+                push = step * one.normal_impedance * wp.dot(change, one.normal) * one.normal
+                i = one.link
+                R = wp.quat_to_matrix(s.rotation[world, i])
+                spin = R * wp.cw_mul(wp.transpose(R) * wp.cross(one.arm, push), tr.per_inertia)
+                s.velocity[world, i] = s.velocity[world, i] + push / tr.mass
+                s.angular_velocity[world, i] = s.angular_velocity[world, i] + spin
