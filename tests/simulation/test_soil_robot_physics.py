@@ -220,7 +220,9 @@ def test_a_wall_stops_the_rover_at_its_wheels(rover):
     from grouser.simulation.robot_file import load_robot
 
     spec = load_robot(rover).spec
-    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=[0.05, 1, 0.3], pos=[0.36, 0, 0.3], condim=1, priority=1)
+    spec.worldbody.add_geom(
+        type=mujoco.mjtGeom.mjGEOM_BOX, size=[0.05, 1, 0.3], pos=[0.36, 0, 0.3], condim=1, priority=1
+    )
     sim = on_soil(spec, "dry-sand", "wheel_.*", drive={"axle_.*": 0.5}, base="free")
     sim.step(round(2 / sim.step_size))
     touching: set[str] = set()
