@@ -48,7 +48,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
 def write_atomically(path: Path, text: str) -> Path:
     """Write a text file that is never seen half written. Returns `path`."""
     with atomic_file(path) as part:
-        part.write_text(text, encoding="utf-8")
+        part.write_text(text, encoding="utf-8", errors="replace")  # names of files may hold bytes that are no text
     return path
 
 

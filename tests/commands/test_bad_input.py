@@ -14,9 +14,11 @@ import grouser
 from grouser.cli import status
 from grouser.contact.soil.surface import prepare, wheel
 from grouser.errors import LEFT_OUT, MOST_LINES, InputError
+from grouser.scenarios import registry
 from grouser.simulation import on_soil
 from grouser.terrain import ElevationGrid, flat, soil
 from grouser.terrain.polyhedra import hull
+from tests.commands import fake_rig
 
 
 def error_line(arguments: list[str], capsys) -> str:
@@ -334,3 +336,12 @@ def test_names_longer_than_any_file(tmp_path, monkeypatch, capsys, arguments):
 def test_a_vehicle_with_a_name_longer_than_any_file():
     with pytest.raises(InputError, match="is not known"):
         grouser.run("vivi-jump", vehicle=LONG)
+
+
+def test_a_folder_whose_name_is_no_text(tmp_path, monkeypatch):
+    """Linux allows any bytes. The report shows a question mark."""
+    monkeypatch.setattr(registry, "NAMES", registry.NAMES)
+    fake_rig.install()
+    out = tmp_path / "\udcff"
+    assert status(["run", "fake-rig", "--out", str(out)]) in (0, 1)
+    assert (out / "report.html").read_text(encoding="utf-8").rstrip().endswith("</html>")

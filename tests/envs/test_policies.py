@@ -47,6 +47,39 @@ def test_a_policy_file_gives_the_same_policy(tmp_path):
         load_policy(path)
 
 
+def damaged(content: bytes) -> list[bytes]:
+    """Cut off, a name that differs from that of the directory, numbers overwritten, nothing."""
+    return [content[:200], content.replace(b"about.npy", b"xbout.npy", 1), content[:-300] + b"\0" * 300, b"", b"PK\3\4"]
+
+
+@pytest.mark.parametrize("case", range(5))
+def test_a_damaged_policy_is_refused(tmp_path, case):
+    path = tmp_path / "policy.npz"
+    small_policy().save(path)
+    path.write_bytes(damaged(path.read_bytes())[case])
+    with pytest.raises(InputError, match="is not a policy file") as error:
+        load_policy(path)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"mean": np.zeros(2, np.float32)}, "no mean and deviation of each of its 3"),
+        (
+            {"weights": (np.zeros((8, 4), np.float32), np.zeros((2, 8), np.float32))},
+            r"a layer of shape \(8, 4\) after 3",
+        ),
+        ({"deviation": np.full(3, np.nan, np.float32)}, "not finite"),
+    ],
+)
+def test_a_policy_whose_layers_do_not_fit_is_refused(tmp_path, changes, word):
+    path = tmp_path / "policy.npz"
+    replace(small_policy(), **changes).save(path)
+    with pytest.raises(InputError, match=word):
+        load_policy(path)
+
+
 def test_the_policy_of_the_package_drives_to_its_goal_without_torch(monkeypatch):
     """On a coarse grid, in worlds of the training range. One that steers to the wrong side does not arrive."""
     monkeypatch.setitem(sys.modules, "torch", None)  # importing it is an error

@@ -30,7 +30,13 @@ from tests.fuzz.targets import Target, targets
 LIMIT = 20  # [s] of processor time for one input
 PATIENCE = 300.0  # [s] of wall time for one input, on a busy machine
 MEMORY = 8 << 30  # [bytes] address space of a batch beyond what the parent has
-BUILT = ("settings", "robot", "course", "command")  # targets that build or decompose what they are given, or run
+BUILT = (
+    "settings",
+    "robot",
+    "course",
+    "command",
+    "sweep",
+)  # targets that build or decompose what they are given, or run
 BATCH = 12  # inputs of a batch of these; others get ten times as many
 
 
@@ -109,6 +115,7 @@ def child(target: Target, seed: int, folder: Path, report: Path, told: Path) -> 
     @hypothesis.settings(
         max_examples=BATCH if target.name.startswith(BUILT) else 10 * BATCH, deadline=None, database=None,
         phases=[Phase.generate, Phase.shrink], suppress_health_check=list(HealthCheck), print_blob=False,
+        report_multiple_bugs=False,
     )  # fmt: skip
     @hypothesis.given(target.inputs())
     def tried(given):

@@ -163,8 +163,8 @@ def mesh_files() -> dict[str, bytes]:
     return {name: data.encode() if isinstance(data, str) else bytes(data) for name, data in files.items()}
 
 
-def terrain_target(name: str) -> Target:
-    options: dict[str, Any] = {"spacing": 0.1} if name in ("a.npy", "a.png") else {}
+def terrain_target(name: str, whole: bytes = b"") -> Target:
+    options: dict[str, Any] = {"spacing": 0.1} if name in ("a.npy", "a.png", "a.img") else {}
 
     def use(content: bytes, folder: Path) -> None:
         from grouser import terrain
@@ -178,7 +178,7 @@ def terrain_target(name: str) -> Target:
         grid = terrain.load(folder / name, **more)
         assert np.isfinite(grid.heights).all()
 
-    return Target(f"terrain {name}", lambda: damaged(terrain_files()[name]), use)
+    return Target(f"terrain {name}", lambda: damaged(whole or terrain_files()[name]), use)
 
 
 def _takes(function: Any, name: str) -> bool:
@@ -297,10 +297,12 @@ def use_command(given: list[str], folder: Path) -> None:
 
 
 def targets() -> list[Target]:
+    from tests.fuzz.other_files import other_targets
+
     return [
         *(yaml_target(name) for name in READERS),
         *(terrain_target(name) for name in terrain_files()),
-        *(course_target(name) for name in ("a.stl", "a.obj")),
+        *(course_target(name) for name in mesh_files()),
         robot_target(grouser.CART, "wheel.*"),
         robot_target(ROOT / "examples" / "robots" / "urdf-rover.urdf", ".*wheel.*"),
         robot_target(ROOT / "examples" / "robots" / "microbot.xml", ".*"),
@@ -308,5 +310,6 @@ def targets() -> list[Target]:
         Target("checkpoint", lambda: damaged(checkpoint()), use_checkpoint),
         Target("options", option_inputs, use_options),
         Target("command", command_lines, use_command),
+        *other_targets(),
         *(settings_target(name) for name in NAMES),  # last: they take longest
     ]

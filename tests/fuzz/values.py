@@ -16,7 +16,7 @@ ODD_NUMBERS = (
 ODD_THINGS = (
     None, True, False, "", " ", "none", "nan", "1e400", "5 m", "5 furlongs", "-3 kPa", "~", "auto", [], {}, [[]],
     [1, 2], [1e9] * 3, {"a": 1}, {"name": "dry-sand"}, {"file": "nowhere.yaml"}, "nowhere.yaml", "../..", "/dev/null",
-    "x" * 3000, "\x00", "\u202e\U0001f600", "${HOME}", "!!",
+    "x" * 3000, "\x00", "\udcff", "\u202e\U0001f600", "${HOME}", "!!",
 )  # fmt: skip
 SCALES = (-1e3, -1.0, 1e-6, 1e-3, 0.01, 0.1, 0.3, 0.9, 1.1, 3.0, 10.0, 100.0, 1e3, 1e6)
 

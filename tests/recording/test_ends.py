@@ -181,6 +181,35 @@ def test_reading_while_writing(tmp_path):
     assert other.communicate("\n")[0] == "40 complete {'a': 1}\n"
 
 
+def test_a_writer_that_is_killed_beside_a_reader(tmp_path):
+    """The reader goes on with all that was flushed and sees that nobody writes, also beside a repair and a new run."""
+    path = tmp_path / "a.h5"
+    command = [sys.executable, "-m", "tests.recording.killed_run", str(path)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline() == "ready\n"
+        run.stdout.readline()
+        with Recording(path) as recording:
+            assert recording.status == "running"
+            flushed = int(run.stdout.readline())
+            run.kill()
+            run.wait()
+            recording.refresh()
+            assert recording.status == "interrupted"
+            assert len(recording) >= flushed
+            check(recording)
+            found = len(recording)
+            repair(path)
+            clock = Clock()
+            with sample(path, clock) as writer:
+                fill(writer, clock, 64)
+                recording.refresh()
+                assert (recording.status, len(recording)) == ("interrupted", found), "the file that was opened"
+                check(recording)
+    with Recording(path) as recording:
+        assert (recording.status, len(recording)) == ("complete", 64)
+
+
 def test_garbage_is_refused_in_one_line(tmp_path):
     path = tmp_path / "a.h5"
     with pytest.raises(InputError, match="no such file"):

@@ -92,6 +92,13 @@ def test_what_is_no_option_is_refused(option):
         parse_overrides([option])
 
 
+@pytest.mark.parametrize("option", ["initial_file=\udcff", "soil=\udcff", "wheel.\udcff=1"])
+def test_bytes_that_are_no_text_are_refused(option):
+    """Python turns them into halves of characters, which no recording can hold."""
+    with pytest.raises(InputError, match=r"holds bytes that are not UTF-8 text|allowed is path=value"):
+        parse_overrides([option])
+
+
 def test_one_field_keeps_the_rest_of_the_default():
     changed = settings("wheel.width=0.2", "soil.n=1.5")
     assert changed.wheel == fake_rig.Wheel(radius=0.15, width=0.2)

@@ -71,6 +71,7 @@ def test_constants_come_from_ply_and_csv_and_else_from_the_settings(tmp_path):
     ("text", "message"),
     [
         ("cohesion\n1\n2\n", r"2 values for .* vertices; one for each is needed"),
+        ("", "is not readable"),
         ("cohesian\n1\n", r"column 'cohesian' is not known, did you mean 'cohesion'"),
         ("cohesion\n" + "-1\n" * 902, r"cohesion of vertex 0 = -1.0: allowed is a finite number at least 0"),
         ("stiffness\n" + "nan\n" * 902, r"stiffness of vertex 0 = nan: allowed is a finite number above 0"),

@@ -21,6 +21,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
 )
 SELF_MERGE = "a: &x {<<: *x}\n"
 NESTED = "a: " + "[" * 5000 + "]" * 5000 + "\n"
+HALF = '"\\ud83d": 1\n'  # an escape that is one of two
 NESTED_BLOCKS = "".join(" " * k + "a:\n" for k in range(400))
 NESTED_BY_ALIASES = "a0: &a0 [x]\n" + "".join(f"a{k}: &a{k} [*a{k - 1}]\n" for k in range(1, 2000))
 LONG = "a: " + "x" * MOST_BYTES + "\n"
@@ -44,8 +45,9 @@ READERS: dict[str, Callable[[Path], object]] = {
         (NESTED_BLOCKS, f"nested deeper than {DEEPEST}"),
         (NESTED_BY_ALIASES, f"nested deeper than {DEEPEST}"),
         (LONG, f"longer than {MOST_BYTES} bytes"),
+        (HALF, "holds half a character"),
     ],
-    ids=["bomb", "self-merge", "nested", "nested blocks", "nested by aliases", "long"],
+    ids=["bomb", "self-merge", "nested", "nested blocks", "nested by aliases", "long", "half a character"],
 )
 def test_yaml_that_grows(tmp_path, read, text, words):
     file = tmp_path / "it.yaml"

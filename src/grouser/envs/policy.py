@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +15,11 @@ import numpy as np
 from grouser.errors import InputError
 from grouser.files import atomic_file
 
+# What NumPy and zipfile raise on a file that is cut short, changed, or something else.
+DAMAGE = (
+    OSError, ValueError, TypeError, LookupError, EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile,
+    zlib.error,
+)  # fmt: skip
 CLIP = 10.0  # standard deviations to which observations are limited
 TRAINED = Path(__file__).with_name("trained")  # policies that come with the package, TASK.npz each
 
@@ -59,14 +66,29 @@ def load_policy(path: str | Path, task: str | None = None, names: Sequence[str] 
             layers = range(about["layers"])
             weights, biases = (tuple(file[f"{part}_{k}"] for k in layers) for part in ("weight", "bias"))
             observes, scales = tuple(about["names"]), (file["mean"], file["deviation"])
-            made = Policy(about["task"], observes, *scales, weights, biases, about["notes"])
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"policy: {path} is not a policy file: {error}") from None
+            made = Policy(str(about["task"]), observes, *scales, weights, biases, str(about["notes"]))
+            _check_layers(made)
+    except DAMAGE as error:
+        raise InputError(f"policy: {path} is not a policy file: {' '.join(str(error).split())}") from None
     if task is not None and made.task != task:
         raise InputError(f"policy: {path} was trained for {made.task}; allowed is one for {task}")
     if names is not None and made.names != tuple(names):
         raise InputError(f"policy: {path} observes {len(made.names)} other values than the {len(names)} of {made.task}")
     return made
+
+
+def _check_layers(policy: Policy) -> None:
+    """Raise ValueError unless each layer takes what the one before gives, in finite numbers."""
+    width = len(policy.names)
+    if policy.mean.shape != (width,) or policy.deviation.shape != (width,) or not policy.weights:
+        raise ValueError(f"it has no mean and deviation of each of its {width} observed values, or no layer")
+    for weight, bias in zip(policy.weights, policy.biases, strict=True):
+        if weight.ndim != 2 or weight.shape[1] != width or bias.shape != weight.shape[:1]:
+            raise ValueError(f"a layer of shape {weight.shape} after {width} values, with a bias of shape {bias.shape}")
+        width = len(weight)
+    for array in (policy.mean, policy.deviation, *policy.weights, *policy.biases):
+        if array.dtype.kind != "f" or not np.isfinite(array).all():
+            raise ValueError("a number of it is not finite")
 
 
 def trained_policy(task: str) -> Path | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -30,6 +31,8 @@ class Recording:
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
+        with suppress(OSError):
+            self._opened = self.path.stat()
         self.finished, self.file = _open(self.path)  # finished: closed by its writer, or repaired
         try:
             with self._readable():
@@ -89,7 +92,14 @@ class Recording:
     @cached_property
     def status(self) -> str:
         """One of "complete", "running", "stopped" (by the program) or "interrupted" (Ctrl-C or killed)."""
-        return self.outcome.get("status") or ("running" if is_locked_by_writer(self.path) else "interrupted")
+        return self.outcome.get("status") or ("running" if self._is_written() else "interrupted")
+
+    def _is_written(self) -> bool:
+        """Whether a run writes this very file. Another run may have replaced it, or somebody removed it."""
+        try:
+            return os.path.samestat(self.path.stat(), self._opened) and is_locked_by_writer(self.path)
+        except OSError:
+            return False
 
     @property
     def title(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from grouser.errors import InputError
 from grouser.terrain.checks import shortened, shown
-from grouser.terrain.yaml_file import compose
+from grouser.terrain.yaml_file import HALF, compose
 from grouser.terrain.yaml_file import read_text as file_text
 
 Keys = tuple[str | int, ...]  # ("wheel", "radius")
@@ -182,6 +182,8 @@ def put(source: Source, path: Keys, value: Any, where: str) -> None:
         for key, inner in value.items():
             put(source, (*path, str(key)), inner, where)
         return
+    if any(isinstance(part, str | Path) and HALF.search(str(part)) for part in (*path, value)):
+        raise InputError(f"{where}: holds bytes that are not UTF-8 text")
     if path in source.leaves and source.leaves[path] != value:
         raise InputError(f"{where} contradicts {source.values[path]}")
     source.leaves[path] = value

@@ -96,7 +96,7 @@ def _table(file: Path) -> dict[str, np.ndarray]:
     checks.existing_file(file, "soils")
     try:
         table: Any = np.genfromtxt(file, delimiter=",", names=True, dtype=float, ndmin=1)
-    except ValueError as error:
+    except (ValueError, IndexError, TypeError) as error:  # IndexError: NumPy on a file without a line
         raise InputError(f"soils {str(file)!r} is not readable: {' '.join(str(error).split())}") from None
     if table.dtype.names is None:
         raise InputError(f"soils {str(file)!r} has no header; allowed are columns named {', '.join(CONSTANTS)}")

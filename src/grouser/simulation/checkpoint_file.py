@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,10 @@ from grouser.files import atomic_file
 TREE = "tree"  # member with the structure as JSON text; arrays in it are {ARRAY: number of their member}
 ARRAY, TUPLE, STOP = "<array>", "<tuple>", "<stop>"
 # What NumPy and zipfile raise on a file that is cut short, changed, or something else.
-DAMAGE = (ValueError, KeyError, TypeError, OSError, EOFError, NotImplementedError, zipfile.BadZipFile, RuntimeError)
+DAMAGE = (
+    ValueError, KeyError, TypeError, OSError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error,
+    RuntimeError,
+)  # fmt: skip
 
 
 def save(checkpoint: dict[str, Any], path: str | Path) -> None:

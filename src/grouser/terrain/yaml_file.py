@@ -6,6 +6,7 @@ contain themselves. Therefore the stream of parser events, in which nothing is e
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from grouser.errors import InputError
 
 MOST_BYTES = 4 << 20  # [bytes] of text; the largest sweep of 100,000 listed values has 2 MB
 MOST_VALUES = 400_000  # with aliases expanded
+HALF = re.compile("[\ud800-\udfff]")  # what escapes such as "\\ud83d" leave in a text; no file or message can hold it
 DEEPEST = 50  # levels of nested mappings and lists; Grouser's own files have at most 6
 
 
@@ -118,6 +120,10 @@ def _measure(events: Iterable[Any], file: str) -> None:
                 raise InputError(f"{_place(file, event.start_mark)}: an alias that contains itself")
             node = _Extent(None, found.values, found.depth)
         elif isinstance(event, kinds.ScalarEvent):
+            if HALF.search(event.value):
+                raise InputError(
+                    f"{_place(file, event.start_mark)}: {event.value!r} holds half a character (a surrogate)"
+                )
             node = _Extent(event.anchor)
         else:
             continue
