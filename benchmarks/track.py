@@ -5,6 +5,7 @@ The accuracy is that of the implicit scheme at its default step against a fine e
 
 from __future__ import annotations
 
+import multiprocessing
 import tempfile
 import time
 from pathlib import Path
@@ -20,7 +21,7 @@ from grouser.scenarios import tracked_machine as tracked
 from grouser.scenarios.track_rig import SETTLING
 from grouser.scenarios.tracked_machine import MachineSettings
 from grouser.simulation import Simulation
-from grouser.track import FlatGround, Layout, Track, TrackModule, mount
+from grouser.track import FlatGround, Layout, Track, TrackModule, mount, pace
 
 STEP = 1e-3  # [s]
 REAL_TIME = {"explicit": 3.0, "implicit": 4.0}  # times faster than real time
@@ -28,6 +29,7 @@ AIM = 8.0  # of the implicit scheme
 WARM_UP = 3.2  # [s] after which it drives
 CLOSE = 0.05  # of the fine explicit run
 ROUNDS, STEPS = 5, 200
+NOT_SLOWER = 1.03  # two threads over one: trials of a thread that does not pay take some time
 SOIL_REAL_TIME = 5.0  # times faster than real time with soil and ruts
 ON_SOIL: dict[str, tuple[Any, Any, float]] = {  # scenario, settings, time [s] to the end of the pass
     "bulldozer-drawbar": (bulldozer_drawbar, bulldozer_drawbar.BulldozerDrawbar, 5.0),
@@ -54,7 +56,7 @@ def measure() -> list[Row]:
             Row("track", f"{scheme}: step of 1 ms, all, two threads", whole, "us"),
             Row("track", f"{scheme}: both tracks, two threads", tracks, "us"),
         ]
-    return rows + on_soil() + growth() + accuracy()
+    return rows + on_soil() + second_thread() + growth() + accuracy()
 
 
 def on_soil(threads: int = 1) -> list[Row]:
@@ -68,6 +70,31 @@ def on_soil(threads: int = 1) -> list[Row]:
         mean = 1e6 * (time.perf_counter() - start) / round(seconds / STEP)
         rows.append(Row("track", f"{name} with ruts, mean of {seconds:g} s", mean, "us", 1e6 * STEP / SOIL_REAL_TIME))
     return rows
+
+
+def second_thread() -> list[Row]:
+    """Time of steps with `threads=2` over that with one, in turn, alone and beside a process that is always busy."""
+    rows = []
+    for beside in ("", " beside a busy process"):
+        busy = [multiprocessing.get_context("spawn").Process(target=_spin, daemon=True)] if beside else []
+        for process in busy:
+            process.start()
+        sims = {threads: driving("implicit", threads) for threads in (1, 2)}
+        times = dict.fromkeys(sims, 0.0)
+        for _ in range(2 * pace.PERIOD // STEPS):  # two periods, so that the trials of the pace count as in long runs
+            for threads, sim in sims.items():
+                start = time.perf_counter()
+                sim.step(STEPS)
+                times[threads] += time.perf_counter() - start
+        for process in busy:
+            process.terminate()
+        rows.append(Row("track", f"two threads over one{beside}", times[2] / times[1], "1", NOT_SLOWER, False))
+    return rows
+
+
+def _spin() -> None:
+    while True:
+        pass
 
 
 def driving(scheme: Any, threads: int = 1) -> Simulation:

@@ -1,4 +1,4 @@
-"""Kernels of tracks: one thread per track runs all its substeps, one stage after another.
+"""Kernels of tracks: a thread runs all substeps of a track, one stage after another.
 
 A substep: place the wheels; sum the forces of joints, wheels and ground on the links; compute the change of velocity of
 the links (explicitly, or implicitly for all of them together); apply the opposite of the received forces to the wheels;
@@ -13,6 +13,7 @@ from grouser import device
 from grouser.contact.soil import boxes
 from grouser.device import array, array2d
 from grouser.precision import mat66, quat, real, vec3, vec6
+from grouser.standby import take_piece
 from grouser.terrain.ground import SURFACE, GroundArrays
 from grouser.track import types as t
 from grouser.track.stages import contacts as contact_stage
@@ -31,65 +32,74 @@ LOOK = wp.constant(real(0.01))  # [s] soil beside ruts is put down and slides th
 def run_tracks(
     c: Tables, g: Ground, tiles: GroundArrays, committed: State,
     s: State, carriers: Carriers, wheels: Wheels, links: Links, contacts: Contacts, results: Results,
-    enabled: array[int], first: int, step: array[real],
+    taken: array[int], shared: int, step: array[real],
     position: array2d[vec3], rotation: array2d[quat], velocity: array2d[vec3], angular_velocity: array2d[vec3],
 ):  # fmt: skip
-    """Advance the trial state s from the committed state through all substeps of a step, for tracks from `first` on.
+    """Advance the trial state s from the committed state through all substeps of a step.
 
-    `position` to `angular_velocity` are the motion of the engine's bodies.
+    `position` to `angular_velocity` are the motion of the engine's bodies. Threads that share the work, see
+    `standby.py`, take one track after another; else there is one for each.
     """
-    world, k = wp.tid()
-    if enabled[0] == 0:  # not requested, or done by another thread, see worker.py
-        return
-    which = first + k
-    tr = c.track[which]
-    h = step[0] / real(tr.substeps)
-    ahead = real(0.0)
-    if tr.implicit == 1:
-        ahead = h
-    link_stage.copy_state(world, which, tr, committed, s)
-    wheel_stage.read_carriers(
-        world, tr, c, carriers, wheels, position, rotation, velocity, angular_velocity
-    )  # fmt: skip
-    wheel_stage.place_wheels(world, tr, c, s, carriers, wheels)
-    wheel_stage.list_near_links(world, tr, c, s, wheels)
-    shoes.list_low_links(world, which, tr, g, tiles, s, contacts)
-    results.ground_force[world, which] = vec3()
-    results.status[world, which] = t.FINE
-    for i in range(tr.first_link, tr.first_link + tr.links):
-        results.tooth_load[world, i] = real(0.0)
-        results.shoe_load[world, i] = vec3()
-        results.shoe_force[world, i] = vec3()
-        results.shoe_normal[world, i] = real(0.0)
-        results.shoe_lever[world, i] = vec3()
-
-    for substep in range(tr.substeps):
+    tracks = c.track.shape[0]
+    count = committed.placed.shape[0] * tracks
+    index = wp.tid()
+    if shared == 1:
+        index = take_piece(taken)
+    while index < count:
+        world = index // tracks
+        which = index % tracks
+        tr = c.track[which]
+        h = step[0] / real(tr.substeps)
+        ahead = real(0.0)
+        if tr.implicit == 1:
+            ahead = h
+        link_stage.copy_state(world, which, tr, committed, s)
+        wheel_stage.read_carriers(
+            world, tr, c, carriers, wheels, position, rotation, velocity, angular_velocity
+        )  # fmt: skip
         wheel_stage.place_wheels(world, tr, c, s, carriers, wheels)
-        link_stage.begin_links(world, which, tr, s, links, contacts, substep)
-        # Sum all forces on the links.
+        wheel_stage.list_near_links(world, tr, c, s, wheels)
+        shoes.list_low_links(world, which, tr, g, tiles, s, contacts)
+        results.ground_force[world, which] = vec3()
+        results.status[world, which] = t.FINE
         for i in range(tr.first_link, tr.first_link + tr.links):
-            pins.joint_forces(world, tr, s, links, i, h, ahead)
-        for m in range(tr.first_wheel, tr.first_wheel + tr.wheels):
-            near = tr.first_candidate + (m - tr.first_wheel) * tr.links
-            for q in range(near, near + wheels.near_count[world, m]):
-                i = wheels.near_links[world, q]
-                if c.teeth[m] > 0:
-                    teeth.tooth_contacts(world, which, tr, c, s, links, wheels, contacts, results, m, i, h, ahead)
-                else:
-                    rollers.rail_contacts(world, which, tr, c, s, links, wheels, contacts, results, m, i, h, ahead)
-        for q in range(tr.first_link, tr.first_link + contacts.low_count[world, which]):
-            i = contacts.low_links[world, q]
-            shoes.shoe_contacts(world, which, tr, c, g, tiles, s, links, contacts, results, i, h, ahead)
-        # Change velocities, apply the reactions to wheels and carriers, then move everything.
-        link_stage.change_velocities(world, tr, links, h)
-        last = int(0)
-        if substep == tr.substeps - 1:
-            last = 1
-        contact_stage.share_contacts(world, which, tr, c, s, links, wheels, contacts, results, h, last)
-        wheel_stage.push_carriers(world, which, tr, c, s, carriers, wheels, results, h)
-        link_stage.move_links(world, which, tr, s, links, results, h, last)
-        wheel_stage.move_carriers(world, tr, carriers, h)
-    pins.measure_tensions(world, tr, s, results)
+            results.tooth_load[world, i] = real(0.0)
+            results.shoe_load[world, i] = vec3()
+            results.shoe_force[world, i] = vec3()
+            results.shoe_normal[world, i] = real(0.0)
+            results.shoe_lever[world, i] = vec3()
+
+        for substep in range(tr.substeps):
+            wheel_stage.place_wheels(world, tr, c, s, carriers, wheels)
+            link_stage.begin_links(world, which, tr, s, links, contacts, substep)
+            # Sum all forces on the links.
+            for i in range(tr.first_link, tr.first_link + tr.links):
+                pins.joint_forces(world, tr, s, links, i, h, ahead)
+            for m in range(tr.first_wheel, tr.first_wheel + tr.wheels):
+                near = tr.first_candidate + (m - tr.first_wheel) * tr.links
+                for q in range(near, near + wheels.near_count[world, m]):
+                    i = wheels.near_links[world, q]
+                    if c.teeth[m] > 0:
+                        teeth.tooth_contacts(world, which, tr, c, s, links, wheels, contacts, results, m, i, h, ahead)
+                    else:
+                        rollers.rail_contacts(world, which, tr, c, s, links, wheels, contacts, results, m, i, h, ahead)
+            for q in range(tr.first_link, tr.first_link + contacts.low_count[world, which]):
+                i = contacts.low_links[world, q]
+                shoes.shoe_contacts(world, which, tr, c, g, tiles, s, links, contacts, results, i, h, ahead)
+            # Change velocities, apply the reactions to wheels and carriers, then move everything.
+            link_stage.change_velocities(world, tr, links, h)
+            last = int(0)
+            if substep == tr.substeps - 1:
+                last = 1
+            contact_stage.share_contacts(world, which, tr, c, s, links, wheels, contacts, results, h, last)
+            wheel_stage.push_carriers(world, which, tr, c, s, carriers, wheels, results, h)
+            link_stage.move_links(world, which, tr, s, links, results, h, last)
+            wheel_stage.move_carriers(world, tr, carriers, h)
+        pins.measure_tensions(world, tr, s, results)
+        if shared == 1:
+            index = take_piece(taken)
+        else:
+            index = count
 
 
 @wp.kernel(module=MODULE)

@@ -6,7 +6,6 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -16,9 +15,9 @@ from grouser import device
 from grouser.device import at
 from grouser.errors import InputError
 from grouser.kernel_module import KernelModule
-from grouser.launches import Launches
 from grouser.module import Channel, Limit, Motion, Outputs, Shape
 from grouser.precision import precision
+from grouser.standby import LINE, standby
 from grouser.terrain.elevation import ElevationGrid
 from grouser.terrain.ground import TILE, Ground
 from grouser.terrain.soils import soil
@@ -30,9 +29,9 @@ from grouser.track.ground import GridGround, MeshGround, SoilGround, Terrain, gr
 from grouser.track.limits import track_limits
 from grouser.track.momentum import momentum_of
 from grouser.track.observation import TrackObservation
+from grouser.track.pace import choose_threads, new_pace
 from grouser.track.parts import Link, TrackWheel, WheelContact
 from grouser.track.stages import slides
-from grouser.track.worker import Worker, always_enabled
 
 LARGEST_STEP = 2e-3  # [s] largest step of the engine: during it wheels are extrapolated with constant velocity
 STABLE_SHARE = 0.8  # share of the explicit limit of the bushings that is used: wheels and ground are stiff too
@@ -148,9 +147,11 @@ class TrackModule(KernelModule):
             self.precision.name, self._tables, self._committed, self._wheels, self._results, motion, offsets
         )
         self._record(self._record_evaluate, self._record_commit)
-        threads = min(self.threads, len(self.tracks)) if wp.get_device(self.device).is_cpu else 1
-        self._first_track = [len(self.tracks) * k // threads for k in range(threads + 1)]  # of each thread
-        self._workers, self._enabled = [Worker() for _ in range(threads - 1)], always_enabled(self.device)
+        # A second thread takes one of the tracks where that is faster; see pace.py.
+        several = self.threads > 1 and self.worlds * len(self.tracks) > 1 and wp.get_device(self.device).is_cpu
+        self._beside = standby() if several else None
+        self._taken, self._pieces = (wp.zeros(n, dtype=wp.int32, device=self.device) for n in (2 * LINE, 1))
+        self._pace, self._laps = new_pace(), wp.zeros(1, dtype=wp.int64, device="cpu")
 
     def _bind_soil(self) -> None:
         """Set the deformable grid: that of the simulation, or an unused dummy for other kinds of ground."""
@@ -338,11 +339,6 @@ class TrackModule(KernelModule):
     def steps_ahead(self) -> int:
         return self._soil.room_for(0) if self._spare else sys.maxsize
 
-    def launches(self, h: float) -> tuple[Launches, Launches]:
-        for worker in self._workers:
-            worker.wake()
-        return super().launches(h)
-
     def arrays_generation(self) -> int:
         return self._soil.generation
 
@@ -351,15 +347,19 @@ class TrackModule(KernelModule):
         return self.ground.elevation if isinstance(self.ground, GridGround) else None
 
     def _record_evaluate(self, launch) -> None:
-        """Record the substeps of all tracks, from the committed to the trial state, with extrapolated engine bodies.
-
-        The calling thread runs the first share of the tracks, then any share that no worker has begun by then.
-        """
-        for k, worker in enumerate(self._workers):
-            worker.call(launch, partial(self._record_run, share=k + 1))
-        self._record_run(launch, self._enabled, 0)
-        for worker in self._workers:
-            worker.wait(launch)
+        """Record the substeps of all tracks, from the committed to the trial state, with extrapolated engine bodies."""
+        m, several = self.motion, self._beside is not None
+        inputs = [
+            self._tables, self._ground, self._soil.arrays, self._committed,
+            self._trial, self._carriers, self._wheels, self._links, self._contacts, self._results,
+            self._taken, int(several), self._step, m.position, m.rotation, m.velocity, m.angular_velocity,
+        ]  # fmt: skip
+        tracks = self.worlds * len(self.tracks)
+        if self._beside is None:
+            launch(self.kernels.run_tracks, tracks, inputs)
+        else:
+            launch(choose_threads, 1, [self._pace, self._pieces, tracks])
+            self._beside.launch(launch, self.kernels.run_tracks, inputs, self._pieces, self._taken, self._laps)
         inputs = [self._tables, self._carriers, self._results, self.out.wrench, self.out.status]
         launch(self.kernels.push_bodies, self.worlds, inputs)
         if self.derivatives:
@@ -367,15 +367,6 @@ class TrackModule(KernelModule):
                 self._tables, self._wheels, self._contacts, self._step, self.motion.position, self.out.implicit,
             ]  # fmt: skip
             launch(self.kernels.add_derivatives, self.worlds, inputs)
-
-    def _record_run(self, launch, enabled: wp.array, share: int) -> None:
-        m, (first, end) = self.motion, self._first_track[share : share + 2]
-        inputs = [
-            self._tables, self._ground, self._soil.arrays, self._committed,
-            self._trial, self._carriers, self._wheels, self._links, self._contacts, self._results,
-            enabled, first, self._step, m.position, m.rotation, m.velocity, m.angular_velocity,
-        ]  # fmt: skip
-        launch(self.kernels.run_tracks, (self.worlds, end - first), inputs)
 
     def _record_commit(self, launch) -> None:
         m = self.motion
