@@ -29,25 +29,29 @@ from grouser.launches import CompiledCall, NativeCall, call_table
 from grouser.thread_count import threads_wanted
 
 MODULE = device.module("grouser.standby")
-SPIN = 200_000  # [ns] without a request after which a worker sleeps: longer than a step, shorter than a frame
+SPIN = (
+    2_000_000  # [ns] without a request after which a worker sleeps: longer than Python takes for a frame
+)
 WINDOW = 10_000_000  # [ns] at least, between two looks at how long the worker was kept off its core
 KEPT_OFF = 3_000_000  # [ns] of a window for which others had its core: one that competes for it has it half of the time
 BACK = 20_000_000  # [ns] for which a worker stays away at first
 LONGEST = 2_000_000_000  # [ns] for which it stays away at most
 CALM = 500_000_000  # [ns] of work undisturbed after which it would stay away for BACK again
-PATIENCE = 2000  # polls after which a caller who waits for a worker lets others have its core
+PATIENCE = (
+    2000  # polls after which a caller who waits for a worker naps, so that others, or it, have its core
+)
 
 # Words of the board. Both sides read and write them atomically; those of one line belong together.
 LINE = 16  # words: two cache lines, which processors fetch in pairs
 OPEN, OWNER, LAST, FUNCTION, FIRST, SECOND, CORE, STOP = 0, *(LINE + k for k in range(6)), 2 * LINE
-POST, WAIT, CLOCK, YIELD, WHERE, MOVE, SEATS = (3 * LINE + k for k in range(7))
+POST, WAIT, CLOCK, NAP, WHERE, MOVE, SEATS = (3 * LINE + k for k in range(7))
 ALLOWED = 4 * LINE  # bits of the cores that this process may use
 SEAT = 5 * LINE  # first word of the first worker's seat; each seat takes SEAT_SIZE
 INSIDE, ASLEEP, SERVED, STEPPED_BACK, SEMAPHORE = 0, LINE, 2 * LINE, 2 * LINE + 1, 3 * LINE
 SEAT_SIZE = 4 * LINE
 AWAKE, SLEEPS, AWAY = 0, 1, 2  # values of ASLEEP
 FUNCTIONS = {
-    POST: "sem_post", WAIT: "sem_timedwait", CLOCK: "clock_gettime", YIELD: "sched_yield", WHERE: "sched_getcpu",
+    POST: "sem_post", WAIT: "sem_timedwait", CLOCK: "clock_gettime", NAP: "usleep", WHERE: "sched_getcpu",
     MOVE: "sched_setaffinity",
 }  # fmt: skip
 
@@ -58,9 +62,10 @@ NAMES = f"""
     typedef signed (*of_nothing)();
     typedef signed (*of_time)(signed, long long*);
     typedef signed (*until_time)(void*, long long*);
+    typedef signed (*of_time_span)(unsigned);
     typedef signed (*to_cores)(signed, unsigned long, word*);
     enum {{ OPEN = {OPEN}, OWNER = {OWNER}, LAST = {LAST}, FUNCTION = {FUNCTION}, FIRST = {FIRST}, SECOND = {SECOND},
-        CORE = {CORE}, STOP = {STOP}, POST = {POST}, WAIT = {WAIT}, CLOCK = {CLOCK}, YIELD = {YIELD}, WHERE = {WHERE},
+        CORE = {CORE}, STOP = {STOP}, POST = {POST}, WAIT = {WAIT}, CLOCK = {CLOCK}, NAP = {NAP}, WHERE = {WHERE},
         MOVE = {MOVE}, SEATS = {SEATS}, ALLOWED = {ALLOWED}, LINE = {LINE}, SEAT = {SEAT},
         INSIDE = {INSIDE}, ASLEEP = {ASLEEP}, SERVED = {SERVED}, STEPPED_BACK = {STEPPED_BACK},
         SEMAPHORE = {SEMAPHORE}, SEAT_SIZE = {SEAT_SIZE}, AWAKE = {AWAKE}, SLEEPS = {SLEEPS}, AWAY = {AWAY} }};
@@ -111,7 +116,7 @@ SHARE = (
         int seat = SEAT + (int)s * SEAT_SIZE;
         for (int polls = 0; AT(seat + INSIDE) != 0; ++polls) {
             PAUSE;
-            if (polls > PATIENCE) ((of_nothing)board.data[YIELD])();
+            if (polls > PATIENCE) ((of_time_span)board.data[NAP])(20);
         }
     }
     PUT(OWNER, 0);
