@@ -29,17 +29,13 @@ from grouser.launches import CompiledCall, NativeCall, call_table
 from grouser.thread_count import threads_wanted
 
 MODULE = device.module("grouser.standby")
-SPIN = (
-    2_000_000  # [ns] without a request after which a worker sleeps: longer than Python takes for a frame
-)
+SPIN = 2_000_000  # [ns] without a request after which a worker sleeps: longer than Python takes for a frame
 WINDOW = 10_000_000  # [ns] at least, between two looks at how long the worker was kept off its core
 KEPT_OFF = 3_000_000  # [ns] of a window for which others had its core: one that competes for it has it half of the time
 BACK = 20_000_000  # [ns] for which a worker stays away at first
 LONGEST = 2_000_000_000  # [ns] for which it stays away at most
 CALM = 500_000_000  # [ns] of work undisturbed after which it would stay away for BACK again
-PATIENCE = (
-    2000  # polls after which a caller who waits for a worker naps, so that others, or it, have its core
-)
+PATIENCE = 2000  # polls after which a caller who waits for a worker naps, so that others, or it, have its core
 
 # Words of the board. Both sides read and write them atomically; those of one line belong together.
 LINE = 16  # words: two cache lines, which processors fetch in pairs
