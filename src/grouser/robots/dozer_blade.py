@@ -57,7 +57,7 @@ class DozerBlade:
     def add_to(self, spec, chassis, height: float, gravity: float) -> None:
         """Add body, lift and drive of the lift. `height` [m] of the lower edge above the chassis' origin.
 
-        The lift bears the weight of the blade, as a closed hydraulic cylinder does: it does not sink on its speed servo.
+        The lift bears the weight of the blade, as a closed hydraulic cylinder does: no sinking on its speed servo.
         """
         blade = chassis.add_body(name="blade", pos=[self.x, 0, height])
         blade.add_joint(name="blade_lift", type=mujoco.mjtJoint.mjJNT_SLIDE, axis=[0, 0, 1])
