@@ -1,12 +1,14 @@
 """Who may look: on this machine all, elsewhere those with the token; and nothing but the page is served."""
 
 import http.client
+import logging
 
 import pytest
-from websockets.exceptions import InvalidStatus
+import viser
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from grouser.viewer.access_control import AccessControl, is_loopback
+from grouser.viewer.access_control import NO_MESSAGE, AccessControl, is_loopback
 from grouser.viewer.server import View
 from tests.viewer import made
 from tests.waiting import PATIENCE
@@ -106,3 +108,19 @@ def test_nonsense_on_the_input_socket_is_ignored(view, text):
         socket.send(text)
         socket.send(b"\x00\x01")
         assert socket.ping().wait(PATIENCE)
+
+
+@pytest.mark.parametrize(
+    "message", ["words", b"", b"\x00\x01", b"\xff" * 2000, b"\x80", b"\x93\x01\x02\x03", b"\x81\xa4type\xa1x"]
+)
+def test_nonsense_on_the_socket_of_the_page_closes_it_without_a_word(view, message, caplog):
+    """Each would be a traceback of twenty lines on the terminal of whoever runs the view, a thousand a second."""
+    address, spoken = f"ws://127.0.0.1:{view.port}/", [f"viser-v{viser.__version__}"]
+    with caplog.at_level(logging.INFO), connect(address, subprotocols=spoken, max_size=None) as socket:
+        socket.send(message)
+        with pytest.raises(ConnectionClosed) as closed:
+            while True:
+                socket.recv(timeout=PATIENCE)
+    assert closed.value.rcvd.code == NO_MESSAGE
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
+    assert asked(view, "/")[0] == 200
