@@ -24,6 +24,8 @@ from urllib.parse import parse_qs, urlsplit
 from grouser.errors import InputError
 
 LOG = logging.getLogger(__name__)
+SILENT = logging.getLogger(f"{__name__}.sockets")  # websockets prints a traceback for whatever is no request for a page
+SILENT.setLevel(logging.CRITICAL)
 LOOPBACK_NAMES = {"localhost", "127.0.0.1", "::1"}
 COOKIE = "grouser-token"
 INPUT_PATH = "/input"
@@ -131,7 +133,7 @@ def access_controlled(access: AccessControl, listen: Callable[[Any], Awaitable[N
                 headers["Set-Cookie"] = f"{COOKIE}={access.token}; HttpOnly; SameSite=Strict; Path=/"
             return Response(HTTPStatus.OK, "OK", Headers(headers), page)
 
-        return original(handle, *arguments, process_request=answer, **more)
+        return original(handle, *arguments, process_request=answer, **{"logger": SILENT, **more})
 
     sockets.serve = serve  # type: ignore[assignment]
     try:
