@@ -21,7 +21,7 @@ from grouser.thread_count import VARIABLE
 BAR = 200.0  # [us] a step on two threads: 40 times faster than real time
 SLOWER = 1.02  # times as long as one thread beside busy processes, at most; more blocks would show less
 BLOCK = 250  # steps: a twentieth of a second
-ROUNDS, BUSY_ROUNDS = 60, 120
+ROUNDS, BUSY_ROUNDS = 60, 60
 BUSY = 2  # processes
 ROVER = """
 import sys, time
