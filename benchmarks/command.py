@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.run import Row
 
-BAR = 15.0  # [s] of wall time, kernels compiled
+BAR, LOOP_BAR = 7.0, 5.0  # [s] of wall time, kernels compiled: all of it, and the loop
 REPEATS = 3
 COMMAND = [sys.executable, "-c", "from grouser.cli import main; main()", "run", "exomars-drawbar"]
 
@@ -21,7 +21,7 @@ def measure() -> list[Row]:
     whole, loop = min(timed() for _ in range(REPEATS))
     return [
         Row("command", "grouser run exomars-drawbar, all of it", whole, "s", BAR),
-        Row("command", "of it the loop, recording included", loop, "s"),
+        Row("command", "of it the loop, recording included", loop, "s", LOOP_BAR),
     ]
 
 

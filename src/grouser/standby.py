@@ -30,10 +30,11 @@ from grouser.thread_count import threads_wanted
 
 MODULE = device.module("grouser.standby")
 SPIN = 2_000_000  # [ns] without a request after which a worker sleeps: longer than Python takes for a frame
-WINDOW = 10_000_000  # [ns] at least, between two looks at how long the worker was kept off its core
-KEPT_OFF = 3_000_000  # [ns] of a window for which others had its core: one that competes for it has it half of the time
+LOOK = 1_000_000  # [ns] at least, between two looks at how long the worker was kept off its core
+WINDOW = 40_000_000  # [ns] over which that is summed up
+KEPT_OFF = 10_000_000  # [ns] of a window for which others had its core: a thread that competes loses half of it
 BACK = 20_000_000  # [ns] for which a worker stays away at first
-LONGEST = 2_000_000_000  # [ns] for which it stays away at most
+LONGEST = 1_000_000_000  # [ns] for which it stays away at most
 CALM = 500_000_000  # [ns] of work undisturbed after which it would stay away for BACK again
 PATIENCE = 2000  # polls after which a caller who waits for a worker naps, so that others, or it, have its core
 
@@ -127,8 +128,8 @@ SERVE = (
     NAMES
     + f"""
     enum {{ REAL_TIME = 0, MONOTONIC = 1, OF_THREAD = 3 }};  // clocks of POSIX
-    const long long SPIN = {SPIN}, WINDOW = {WINDOW}, KEPT_OFF = {KEPT_OFF}, BACK = {BACK}, LONGEST = {LONGEST};
-    const long long CALM = {CALM}, SECOND_NS = 1000000000;
+    const long long SPIN = {SPIN}, LOOK = {LOOK}, WINDOW = {WINDOW}, KEPT_OFF = {KEPT_OFF}, CALM = {CALM};
+    const long long BACK = {BACK}, LONGEST = {LONGEST}, SECOND_NS = 1000000000;
 """
     + """
     int seat = SEAT + number * SEAT_SIZE;
@@ -147,7 +148,9 @@ SERVE = (
         ((to_cores)board.data[MOVE])(0, sizeof(cores), cores);  // fails, and changes nothing, if no other core is left
     };
     word done = 0;
-    long long used = time(OF_THREAD), seen = time(MONOTONIC), last = seen, disturbed = seen, back = BACK;
+    // `seen`: the last look; `began`: the start of the window, since when others had the core for `lost`.
+    long long used = time(OF_THREAD), seen = time(MONOTONIC), began = seen, lost = 0;
+    long long last = seen, disturbed = seen, back = BACK;
     for (unsigned polls = 1; AT(STOP) == 0; ++polls) {
         word open = AT(OPEN);
         if (open != 0 && open != done) {
@@ -166,15 +169,19 @@ SERVE = (
         leave_core_of_caller();
         long long t = time(MONOTONIC);
         long long rest = 0;
-        if (t - seen > WINDOW) {
+        if (t - seen > LOOK) {
             long long own = time(OF_THREAD);
-            bool kept_off = (t - seen) - (own - used) > KEPT_OFF;
+            lost += (t - seen) - (own - used);
             seen = t;
             used = own;
-            if (kept_off) {
+            if (lost > KEPT_OFF) {
                 back = t - disturbed > CALM ? BACK : (2 * back < LONGEST ? 2 * back : LONGEST);
                 rest = back;
                 board.data[seat + STEPPED_BACK] += 1;
+            }
+            if (t - began > WINDOW) {
+                began = t;
+                lost = 0;
             }
         }
         if (rest == 0 && t - last < SPIN) continue;
@@ -195,8 +202,9 @@ SERVE = (
         }
         PUT(seat + ASLEEP, AWAKE);
         leave_core_of_caller();
-        seen = last = time(MONOTONIC);
+        seen = last = began = time(MONOTONIC);
         used = time(OF_THREAD);
+        lost = 0;
         if (rest > 0) disturbed = seen;
     }
     #undef AT

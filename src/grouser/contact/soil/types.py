@@ -313,7 +313,7 @@ class Window:
 
     side: int  # nodes from a row of a window to the next, and the most that a row may have
     nodes: int  # room for nodes in each window
-    frame: array[Frame] = kept(SLOT)  # written by `open_window`
+    frame: array[Frame] = kept(SLOT)  # written by `choose_window`
     filled: array[Frame] = kept(SLOT)  # the frame whose nodes the window holds; teams only
     changed: array[int] = scratch(SLOT)  # 1: a stage has changed levels or shear states, which go back to the tiles
     writes_seen: array[int] = kept(SLOT)  # writes to the window's tiles when last copied; per-world kernels only
@@ -404,7 +404,7 @@ class Displacement:
 
 @laid_out
 class Slides:
-    """Soil that slides. Written by erosion.py; `open_window` clips `slid`."""
+    """Soil that slides. Written by erosion.py; `choose_window` clips `slid`."""
 
     loose: array[Box] = scratch(SLOT)  # nodes to check first in this step
     moving: array[Box] = scratch(SLOT, EMPTY)  # nodes that slid in this step
