@@ -8,20 +8,18 @@ machine that slows down slows all of them.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import warp as wp
 
 from benchmarks.page import asked_to_write, number, publish, table
 from benchmarks.run import REFERENCE, bare_rover
-from grouser.contact.soil import model, stage_clock
+from grouser.contact.soil import stage_clock
 from grouser.contact.soil.stages import COMMIT, EVALUATE
 from grouser.device import array, module
 from grouser.scenarios.single_wheel import RUN_UP, SingleWheel, build
@@ -36,11 +34,10 @@ FAST = {"speed": 1.0, "step": 5e-3}  # 5 mm a step: half a cell
 
 @dataclass(frozen=True)
 class Wheel:
-    """A wheel to time: settings of `single-wheel`, and whether the soil follows it through a step in parts."""
+    """A wheel to time: settings of `single-wheel`."""
 
     name: str
     settings: dict[str, Any] = field(default_factory=dict)
-    parts: bool = True
 
     def checked(self) -> SingleWheel:
         return SingleWheel.model_validate({"speed": 0.1, **self.settings})
@@ -50,8 +47,7 @@ class Wheel:
         return round(RUN_UP / (self.checked().speed * self.checked().chosen_step))
 
     def simulation(self) -> Simulation:
-        with patch.object(model, "PART_TRAVEL", model.PART_TRAVEL if self.parts else math.inf):
-            return build(self.checked())
+        return build(self.checked())
 
 
 NO_FACES = {"options": {"faces": False}}
@@ -61,7 +57,7 @@ WHEELS = (
     Wheel("slip angle 10°", {"slip_angle_deg": 10.0}),
     Wheel("the same, faces off", {"slip_angle_deg": 10.0, **NO_FACES}),
     Wheel("1 m/s, in parts", FAST),
-    Wheel("the same, one part", FAST, parts=False),
+    Wheel("the same, one part", {**FAST, "options": {"part_travel": 1e6}}),
     Wheel("30 lugs", {"wheel": LUGS}),
     Wheel("on their tips", {"wheel": LUGS, "lugs": "tips"}),
     Wheel("soil 0.1 m deep", {"soil_depth": 0.1}),

@@ -14,7 +14,7 @@ from benchmarks.soil_stages import BLOCK, stage_times, timed_block
 from grouser.scenarios.single_wheel import SingleWheel, build
 from grouser.simulation.simulation import Simulation
 
-BARS = {0.01: 60.0, 0.005: 200.0}  # [us] a step for the soil
+BARS = {0.01: 40.0, 0.005: 115.0}  # [us] a step for the soil
 GLUE_BAR = 25.0  # [us] engine and glue
 WARM_UP, STEPS = 400, 2000
 

@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import dis
 import sys
+import zlib
 from collections.abc import Mapping
 from functools import cache
 from types import FunctionType, ModuleType, SimpleNamespace
@@ -63,6 +64,7 @@ else:
 
 Struct: Any = type(wp.struct(type("Empty", (), {})))  # the class of structs, which Warp does not export
 PACKAGE = __name__.partition(".")[0]
+LONGEST = 80  # characters of the names of replaced functions in the name of a module
 DOUBLE = "float64"  # float type for which device code is written
 
 
@@ -87,8 +89,11 @@ class _Build(NamedTuple):
 
     @property
     def suffix(self) -> str:
-        """Suffix that makes the names of the copies' Warp modules distinct."""
-        return "".join(f".{new.key}" for _, new in self.replaced) + f".{self.name}"
+        """Suffix that makes the names of the copies' Warp modules distinct. It becomes part of a file's name."""
+        names = "".join(f".{new.key}" for _, new in self.replaced)
+        if len(names) > LONGEST:
+            names = f".{len(self.replaced)}_replaced_{zlib.crc32(names.encode()):08x}"
+        return names + f".{self.name}"
 
 
 def at(thing: Any, name: str, replace: Mapping[Any, Any] | None = None) -> Any:

@@ -71,7 +71,7 @@ def test_bars_of_an_identification(monkeypatch):
 
 def test_bars_of_the_soil():
     """The numbers that a wheel and a rover may cost on the reference machine [us]."""
-    assert soil_wheel.BARS == {0.01: 60.0, 0.005: 200.0}
+    assert soil_wheel.BARS == {0.01: 40.0, 0.005: 115.0}
 
 
 def test_bar_of_a_kilometre(monkeypatch):
@@ -81,7 +81,7 @@ def test_bar_of_a_kilometre(monkeypatch):
         monkeypatch.setattr(kilometre, "factor", lambda folder, left=left: left.pop())
         (row,) = kilometre.measure()
         assert row.met(REFERENCE) is met
-    assert rover.BAR == 533.0
+    assert rover.BAR == 330.0
 
 
 def test_the_time_of_a_stage_is_the_median_over_the_blocks():

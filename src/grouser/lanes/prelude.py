@@ -99,7 +99,9 @@ const auto Mix = LAMBDA(Ints m, const auto& a, const auto& b) {{  // a in the la
     else return Each(a, LAMBDA(int q) {{ return m ? Part(a, q) : Part(b, q); }});
 }};
 const auto Where = LAMBDA(const auto& m, const auto& a, const auto& b) {{
-    if constexpr (SAME(m, bool)) return m ? Up(a) : Up(b); else return Mix(m, Up(a), Up(b));
+    if constexpr (SAME(m, bool) && SAME(a, int) && SAME(b, int)) return m ? a : b;
+    else if constexpr (SAME(m, bool)) return m ? Up(a) : Up(b);
+    else return Mix(m, Up(a), Up(b));
 }};
 const auto Greater = LAMBDA(const auto& a, const auto& b) {{
     if constexpr (SAME(a, real) && SAME(b, real)) return a > b ? a : b;
@@ -112,7 +114,10 @@ const auto Lesser = LAMBDA(const auto& a, const auto& b) {{
 const auto Clamped = LAMBDA(const auto& x, const auto& a, const auto& b) {{ return Lesser(Greater(a, x), b); }};
 const auto Root = LAMBDA(const auto& a) {{ return __builtin_elementwise_sqrt(Up(a)); }};
 const auto Size = LAMBDA(const auto& a) {{ return __builtin_elementwise_abs(Up(a)); }};
+const auto Sign = LAMBDA(const auto& a) {{ return Where(Up(a) < (Reals)(real(0)), real(-1), real(1)); }};
 const auto Floor = LAMBDA(const auto& a) {{ return __builtin_elementwise_floor(Up(a)); }};
+const auto Ceiling = LAMBDA(const auto& a) {{ return __builtin_elementwise_ceil(Up(a)); }};
+const auto Transposed = LAMBDA(const auto& a) {{ return wp::transpose(a); }};
 const auto Dot = LAMBDA(const auto& a, const auto& b) {{
     auto r = a.c[0] * b.c[0];
     for (int q = 1; q < COUNT(a); ++q) r += a.c[q] * b.c[q];
@@ -150,6 +155,7 @@ const auto Place = LAMBDA(Ints on, const auto& list, const auto& i) {{
 }};
 const auto Place2 = LAMBDA(Ints on, const auto& list, const auto& i, const auto& j) {{
     if constexpr (SAME(i, Ints) || SAME(j, Ints)) return on ? Up(i) * (Ints)(list.shape[1]) + Up(j) : (Ints)(0);
+    else if constexpr (SAME(j, Run)) return Run{{(int)(i * list.shape[1]) + j.first}};
     else return (int)(i * list.shape[1] + j);
 }};
 const auto Place3 = LAMBDA(Ints on, const auto& list, const auto& h, const auto& i, const auto& j) {{
@@ -164,6 +170,7 @@ const auto Place3 = LAMBDA(Ints on, const auto& list, const auto& h, const auto&
 // then sorted into lanes, which takes half as long as one by one.
 typedef real Quad __attribute__((ext_vector_type(4)));
 typedef real Pair __attribute__((ext_vector_type(2)));
+typedef int Numbers32 __attribute__((ext_vector_type({LANES})));
 struct Four {{ Reals x0, x1, x2, x3; }};
 #define JOINED(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7)
 #define LOW(a, b) __builtin_shufflevector(a, b, 0, 4, 8, 12, 1, 5, 9, 13)
@@ -207,6 +214,24 @@ const auto StoreFour = LAMBDA(Reals x0, Reals x1, Reals x2, Reals x3, auto to) {
     put(6, UNSORTED(b, d, 2));
     put(7, UNSORTED(b, d, 3));
 }};
+// Elements of four numbers one after another in memory: as four vectors.
+const auto LoadRun = LAMBDA(const real* from) {{
+    Reals p, q, r, s;
+    __builtin_memcpy(&p, from, sizeof(p));
+    __builtin_memcpy(&q, from + {LANES}, sizeof(q));
+    __builtin_memcpy(&r, from + 2 * {LANES}, sizeof(r));
+    __builtin_memcpy(&s, from + 3 * {LANES}, sizeof(s));
+    const Reals a = LOW(p, q), b = LOW(r, s), c = HIGH(p, q), d = HIGH(r, s);
+    return Four{{FIRST(a, b), SECOND(a, b), FIRST(c, d), SECOND(c, d)}};
+}};
+const auto StoreRun = LAMBDA(Reals x0, Reals x1, Reals x2, Reals x3, real* to) {{
+    const Reals a = FIRST(x0, x1), b = SECOND(x0, x1), c = FIRST(x2, x3), d = SECOND(x2, x3);
+    const auto put = LAMBDA(int k, Reals v) {{ __builtin_memcpy(to + k * {LANES}, &v, sizeof(v)); }};
+    put(0, JOINED(UNSORTED(a, c, 0), UNSORTED(a, c, 1)));
+    put(1, JOINED(UNSORTED(a, c, 2), UNSORTED(a, c, 3)));
+    put(2, JOINED(UNSORTED(b, d, 0), UNSORTED(b, d, 1)));
+    put(3, JOINED(UNSORTED(b, d, 2), UNSORTED(b, d, 3)));
+}};
 #define ADDRESS LAMBDA(int l) {{ return (const real*)(list.data + i[l]); }}
 const auto Load = LAMBDA(const auto& list, const auto& i) {{  // element of an array of numbers or vectors
     if constexpr (SAME(i, int)) return VectorUp(list.data[i]);
@@ -214,6 +239,10 @@ const auto Load = LAMBDA(const auto& list, const auto& i) {{  // element of an a
         Reals v;
         __builtin_memcpy(&v, list.data + i.first, sizeof(v));
         return v;
+    }} else if constexpr (SAME(*list.data, int) && SAME(i, Run)) {{
+        Numbers32 v;
+        __builtin_memcpy(&v, list.data + i.first, sizeof(v));
+        return __builtin_convertvector(v, Ints);
     }} else if constexpr (SAME(*list.data, real)) return GATHER();
     else if constexpr (SAME(*list.data, int)) return GATHER_INT();
     else if constexpr (SAME(*list.data, wp::vec_t<2, real>)) {{
@@ -222,10 +251,67 @@ const auto Load = LAMBDA(const auto& list, const auto& i) {{  // element of an a
     }} else if constexpr (SAME(*list.data, wp::vec_t<3, real>)) {{
         const Four v = LoadThree(ADDRESS);
         return wp::vec_t<3, Reals>(v.x0, v.x1, v.x2);
+    }} else if constexpr (SAME(*list.data, wp::vec_t<4, real>) && SAME(i, Run)) {{
+        const Four v = LoadRun((const real*)(list.data + i.first));
+        return wp::vec_t<4, Reals>(v.x0, v.x1, v.x2, v.x3);
+    }} else if constexpr (SAME(*list.data, wp::vec_t<6, real>)) {{
+        wp::vec_t<6, Reals> v;
+        for (int q = 0; q < 6; ++q) v.c[q] = GATHER(.c[q]);
+        return v;
     }} else if constexpr (SAME(*list.data, wp::vec_t<4, real>)) {{
         const Four v = LoadFour(ADDRESS);
         return wp::vec_t<4, Reals>(v.x0, v.x1, v.x2, v.x3);
-    }} else return wp::vec_t<3, Ints>(GATHER_INT(.c[0]), GATHER_INT(.c[1]), GATHER_INT(.c[2]));
+    }} else if constexpr (SAME(*list.data, wp::vec_t<2, int>))
+        return wp::vec_t<2, Ints>(GATHER_INT(.c[0]), GATHER_INT(.c[1]));
+    else return wp::vec_t<3, Ints>(GATHER_INT(.c[0]), GATHER_INT(.c[1]), GATHER_INT(.c[2]));
+}};
+const auto LoadPart = LAMBDA(const auto& list, const auto& i, int q) {{  // one component of an element
+    if constexpr (SAME(i, int)) return list.data[i].c[q];
+    else if constexpr (SAME(*list.data, wp::vec_t<4, real>) && SAME(i, Run)) {{
+        const Four v = LoadRun((const real*)(list.data + i.first));
+        return q == 0 ? v.x0 : q == 1 ? v.x1 : q == 2 ? v.x2 : v.x3;
+    }} else if constexpr (SAME(list.data[0].c[0], int)) return GATHER_INT(.c[q]);
+    else return GATHER(.c[q]);
+}};
+// Store an element of an array of numbers or vectors in the lanes that are on. Elements one after another are written
+// as a whole, the others with what they were, but none after the last that is on: it may be another thread's.
+#define PUT_ONE_BY_ONE(x) \\
+    const auto ones = x; \\
+    for (int l = 0; l < {LANES}; ++l) if (on[l]) list.data[i.first + l] = ones[l]
+const auto Put = LAMBDA(Ints on, const auto& list, const auto& i, const auto& value) {{
+    if constexpr (SAME(i, int)) {{  // the same element in all lanes
+        if constexpr (SAME(*list.data, int) || SAME(*list.data, real)) list.data[i] = Up(value)[0];
+        else for (int q = 0; q < COUNT(value); ++q) list.data[i].c[q] = value.c[q][0];
+    }} else if constexpr (SAME(*list.data, int) && SAME(i, Run)) {{
+        if (!on[{LANES} - 1]) {{ PUT_ONE_BY_ONE(Up(value)); return; }}
+        const Numbers32 v = __builtin_convertvector(Mix(on, Up(value), Load(list, i)), Numbers32);
+        __builtin_memcpy(list.data + i.first, &v, sizeof(v));
+    }} else if constexpr (SAME(*list.data, real) && SAME(i, Run)) {{
+        if (!on[{LANES} - 1]) {{ PUT_ONE_BY_ONE(Up(value)); return; }}
+        const Reals v = Mix(on, Up(value), Load(list, i));
+        __builtin_memcpy(list.data + i.first, &v, sizeof(v));
+    }} else if constexpr (SAME(*list.data, int) || SAME(*list.data, real)) {{
+        const auto v = Up(value);
+        for (int l = 0; l < {LANES}; ++l) if (on[l]) list.data[i[l]] = v[l];
+    }} else if constexpr (SAME(*list.data, wp::vec_t<4, real>) && SAME(i, Run)) {{
+        real* to = (real*)(list.data + i.first);
+        const auto v = VectorUp(value);
+        if (!on[{LANES} - 1]) {{
+            for (int l = 0; l < {LANES}; ++l) if (on[l]) for (int q = 0; q < 4; ++q) to[4 * l + q] = v.c[q][l];
+            return;
+        }}
+        const Four was = LoadRun(to);
+        const auto mixed = LAMBDA(int q, Reals before) {{ return Mix(on, v.c[q], before); }};
+        StoreRun(mixed(0, was.x0), mixed(1, was.x1), mixed(2, was.x2), mixed(3, was.x3), to);
+    }} else if constexpr (SAME(*list.data, wp::vec_t<4, real>)) {{
+        const auto v = VectorUp(value);
+        if (!Any(~on)) StoreFour(v.c[0], v.c[1], v.c[2], v.c[3], LAMBDA(int l) {{ return (real*)(list.data + i[l]); }});
+        else for (int l = 0; l < {LANES}; ++l) if (on[l]) for (int q = 0; q < 4; ++q) list.data[i[l]].c[q] = v.c[q][l];
+    }} else {{
+        const auto v = VectorUp(value);
+        for (int l = 0; l < {LANES}; ++l)
+            if (on[l]) for (int q = 0; q < COUNT(v); ++q) list.data[i[l]].c[q] = v.c[q][l];
+    }}
 }};
 """
 

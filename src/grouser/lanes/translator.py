@@ -18,7 +18,8 @@ ARITHMETIC = {ast.Add: "Add", ast.Sub: "Subtract", ast.Mult: "Multiply", ast.Div
 COMPARISONS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 BUILTINS = {
     "min": "Lesser", "max": "Greater", "clamp": "Clamped", "abs": "Size", "sqrt": "Root", "where": "Where",
-    "dot": "Dot", "cross": "Cross", "length": "Length", "floor": "Floor",
+    "dot": "Dot", "cross": "Cross", "length": "Length", "floor": "Floor", "ceil": "Ceiling", "sign": "Sign",
+    "transpose": "Transposed",
 }  # fmt: skip
 ONE_BY_ONE = {"pow": "Power", "log": "Logarithm", "exp": "Exponential"}  # no instruction does eight of these at once
 
@@ -185,6 +186,8 @@ class _Function:
             if array and hasattr(kind.dtype, "vars"):
                 name = self.program.add_struct(kind.dtype)
                 return f"Store{name}(on, {array}, {self._place(array, target.slice)}, {self.value(value)});\n"
+            if array:
+                return f"Put(on, {array}, {self._place(array, target.slice)}, {self.value(value)});\n"
         raise self._fail(target, "not assigned")
 
     def _set(self, name: str, value: str) -> str:
@@ -270,7 +273,10 @@ class _Function:
             return f"Place{len(index.elts)}(on, {array}, {', '.join(map(self.value, index.elts))})"
         names = {node.id for node in ast.walk(index) if isinstance(node, ast.Name)}
         # Not masked, an element that is loaded twice in different branches is loaded once.
-        mask = "(Ints)(-1)" if names & self.program.valid else "on"
+        looked_up = any(
+            isinstance(node, ast.Subscript) for node in ast.walk(index)
+        )  # may be anything in lanes that are off
+        mask = "(Ints)(-1)" if names & self.program.valid and not looked_up else "on"
         return f"Place({mask}, {array}, {self.value(index)})"
 
     def _element(self, e: ast.Subscript) -> str:
@@ -278,6 +284,12 @@ class _Function:
             array, _ = self._array(e.value.value)
             return f"(int){array}.shape[{self.value(e.slice)}]"
         array, kind = self._array(e.value)
+        if isinstance(e.value, ast.Subscript) and self._array(e.value.value)[0]:  # a component of a vector in an array
+            array, _ = self._array(e.value.value)
+            return f"LoadPart({array}, {self._place(array, e.value.slice)}, {self.value(e.slice)})"
+        if not array and isinstance(e.slice, ast.Tuple):  # of a matrix that is the same in all lanes
+            row, column = map(self.value, e.slice.elts)
+            return f"{self.value(e.value)}.data[{row}][{column}]"
         if not array:
             return f"{self.value(e.value)}.c[{self.value(e.slice)}]"
         struct = self.program.add_struct(kind.dtype) if hasattr(kind.dtype, "vars") else ""
@@ -294,6 +306,8 @@ class _Function:
             if called.key == "nonnegative":  # a hint to the compiler for scalar code
                 return args[0]
             return f"{self.program.add(called)}(on{''.join(f', {a}' for a in args)})"
+        if called is bool:
+            return args[0]
         if called is int:
             return f"ToInt({args[0]})"
         if called in (wp.float64, wp.float32):

@@ -81,6 +81,18 @@ def pair_limit(g: Ground, o: Options, win: Window, k: int, n: int):
 
 
 @wp.func
+def lower_node(win: Window, k: int, n: int):
+    """The lower of two nodes; the first if they are level."""
+    return wp.where(win.levels[n][SURFACE] > win.levels[k][SURFACE], k, n)
+
+
+@wp.func
+def step_between(win: Window, k: int, n: int):
+    """Height difference [m] of two nodes."""
+    return wp.abs(win.levels[n][SURFACE] - win.levels[k][SURFACE])
+
+
+@wp.func
 def room_below(skin: Skin, win: Window, k: int):
     """Height [m] that a node may gain before it reaches the body above it."""
     return skin.height[k] - win.levels[k][SURFACE]
@@ -112,7 +124,7 @@ def pair_slides(g: Ground, o: Options, skin: Skin, win: Window, slot: int, start
         return 0
     if not may_slide(win, k) or not may_slide(win, n):
         return 0
-    lower = wp.where(win.levels[n][SURFACE] > win.levels[k][SURFACE], k, n)
+    lower = lower_node(win, k, n)
     if room_below(skin, win, lower) <= HOLD * g.spacing:
         return 0
     # Hard ground may be as steep as it is.
@@ -137,7 +149,7 @@ def add_pair(
         return pairs
     k = nonnegative(start + i * win.side + j)
     n = second_node(win, k, side)
-    lower = wp.where(win.levels[n][SURFACE] > win.levels[k][SURFACE], k, n)
+    lower = lower_node(win, k, n)
     slides.steep[lower] = slides.steep[lower] + TAKES
     slides.steep[k + n - lower] = slides.steep[k + n - lower] + GIVES
     slides.pairs[nonnegative(2 * start + pairs)] = pair_code(i, j, side)
@@ -242,6 +254,15 @@ def add_flow(g: Ground, o: Options, skin: Skin, win: Window, slides: Slides, k: 
 
 
 @wp.func
+def settle_node(g: Ground, o: Options, skin: Skin, win: Window, slides: Slides, k: int, stamp: int):
+    """Apply the flow of a sweep to a node."""
+    win.levels[k] = laws.add_loose_soil(win.levels[k], slides.flow[k], o.loose)
+    slides.flow[k] = real(0.0)
+    hold_node(g, skin, win, k)  # soil that has risen to the body stops there
+    slides.queued[k] = stamp
+
+
+@wp.func
 def settle(
     g: Ground, o: Options, skin: Skin, win: Window, slides: Slides,
     start: int, i: int, j: int, stamp: int, moved: int,
@@ -251,10 +272,7 @@ def settle(
     if slides.steep[k] == 0:  # already done as a node of another pair
         return moved
     slides.steep[k] = 0
-    win.levels[k] = laws.add_loose_soil(win.levels[k], slides.flow[k], o.loose)
-    slides.flow[k] = real(0.0)
-    hold_node(g, skin, win, k)  # soil that has risen to the body stops there
-    slides.queued[k] = stamp
+    settle_node(g, o, skin, win, slides, k, stamp)
     slides.moved[nonnegative(start + moved)] = node_code(i, j)
     return moved + 1
 
@@ -325,18 +343,20 @@ def end_slides(
 
 
 @wp.func
-def erode(g: Ground, o: Options, skin: Skin, disp: Displacement, win: Window, slides: Slides, slot: int):
-    """Sweep until nothing slides any more.
-
-    Slopes left over because of the maximum number of sweeps or the rim of the window slide in the next step.
-    """
+def hold_nodes(g: Ground, skin: Skin, disp: Displacement, win: Window, slot: int):
+    """Mark the nodes near the body that cannot slide."""
     start = nonnegative(slot * win.nodes)
     for i in range(disp.near[slot].row0, disp.near[slot].row1 + 1):
         for j in range(disp.near[slot].column0, disp.near[slot].column1 + 1):
             hold_node(g, skin, win, nonnegative(start + i * win.side + j))
-    slides.loose[slot] = loose_nodes(win, disp, slides, slot)
-    # Limit of the weakest soil of the world: a pair below it stands in any of its soils.
-    steep = o.weakest[slot] * g.spacing * real(laws.EROSION_START)
+
+
+@wp.func
+def slide(g: Ground, o: Options, skin: Skin, win: Window, slides: Slides, slot: int, start: int, steep: real):
+    """Sweep until nothing slides any more. Returns the number of pairs left by the maximum number of sweeps.
+
+    Writes `moving`, the box of the nodes that moved, and the stamp `sweeps`.
+    """
     stamp = int(slides.sweeps[slot])  # continues from the last step, so that `queued` need not be cleared
     pairs = first_pairs(g, o, skin, win, slides, slot, start, steep)
     i0 = int(MANY)
@@ -367,5 +387,22 @@ def erode(g: Ground, o: Options, skin: Skin, disp: Displacement, win: Window, sl
             q += 1
         pairs = next_pairs(g, o, skin, win, slides, slot, start, moved, stamp, steep)
         sweep += 1
+    slides.moving[slot] = Box(i0, i1, j0, j1)
+    slides.sweeps[slot] = stamp
+    return pairs
+
+
+@wp.func
+def erode(g: Ground, o: Options, skin: Skin, disp: Displacement, win: Window, slides: Slides, slot: int):
+    """Let soil slide until it rests.
+
+    Slopes left over because of the maximum number of sweeps or the rim of the window slide in the next step.
+    """
+    start = nonnegative(slot * win.nodes)
+    hold_nodes(g, skin, disp, win, slot)
+    slides.loose[slot] = loose_nodes(win, disp, slides, slot)
+    # Limit of the weakest soil of the world: a pair below it stands in any of its soils.
+    steep = o.weakest[slot] * g.spacing * real(laws.EROSION_START)
+    pairs = slide(g, o, skin, win, slides, slot, start, steep)
     forget_pairs(win, slides, start, pairs)
-    end_slides(o, win, disp, slides, slot, Box(i0, i1, j0, j1), stamp, pairs == 0)
+    end_slides(o, win, disp, slides, slot, slides.moving[slot], slides.sweeps[slot], pairs == 0)

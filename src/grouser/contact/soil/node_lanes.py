@@ -14,6 +14,10 @@ from typing import Any
 import warp as wp
 
 from grouser.contact.soil import cell_pressure, per_world, traction
+from grouser.contact.soil.displacement_lanes import displacement_stages
+from grouser.contact.soil.erosion_lanes import erosion_stages
+from grouser.contact.soil.lane_text import text_of
+from grouser.contact.soil.surface_lanes import surface_stages
 from grouser.contact.soil.types import (
     Bodies,
     BodyMotion,
@@ -25,13 +29,9 @@ from grouser.contact.soil.types import (
     Vertices,
     Window,
 )
-from grouser.lanes import END, LANES, lanes_of, name_of
+from grouser.contact.soil.window_lanes import window_stages
 from grouser.precision import vec3
 from grouser.terrain.ground import GroundArrays as Ground
-
-TYPES = """
-typedef decltype(g.spacing) real;
-"""
 
 PREDICT = """
 const auto near = disp.near.data[slot];
@@ -115,13 +115,6 @@ pred.loaded.data[slot] = nodes;
 """
 
 
-def text_of(stage: str, **functions: Any) -> str:
-    """Body of a native function: the device functions in lanes, and a stage that calls them by these names."""
-    names = "".join(f"const auto& {name} = {name_of(function)};\n" for name, function in functions.items())
-    code = TYPES + lanes_of(*functions.values(), valid=("k",)) + names + stage
-    return code.replace("LANES", str(LANES)) + END
-
-
 def predict_lanes(
     g: Ground, o: Options, b: Bodies, place: Placement, win: Window, skin: Skin, disp: Displacement, pred: Prediction,
     body: int, slot: int, first_node: vec3, m: BodyMotion,
@@ -138,9 +131,13 @@ def force_lanes(
 
 @cache
 def lane_stages() -> dict[Any, Any]:
-    """Functions of `per_world` and what replaces them, for `device.at`: these stages in lanes."""
+    """Functions of the stages and what replaces them, for `device.at`: all stages in lanes."""
     of_node = {"node_force": traction.node_force, "loaded": traction.loaded, "all_yields": cell_pressure.all_yields}
     return {
+        **surface_stages(),
+        **displacement_stages(),
+        **erosion_stages(),
+        **window_stages(),
         per_world.predict: wp.func_native(text_of(PREDICT, predict_node=traction.predict_node))(predict_lanes),
         per_world.force: wp.func_native(text_of(FORCE, **of_node))(force_lanes),
     }

@@ -148,6 +148,27 @@ def reach_of(g: Ground, b: Bodies, body: int, m: BodyMotion):
 
 
 @wp.func
+def highest_of_row(
+    g: Ground, world: int, tile: int, row: int, column0: int, column1: int, grid_column: int,
+    west: real, east: real, highest: real, highest_inside: real,
+):  # fmt: skip
+    """Heights [m] of the highest node in part of a row of a tile, and of the highest between two columns [cells].
+
+    Each is at least the value given. `grid_column` is the column of the tile in the grid.
+    """
+    top = real(highest)
+    below = real(highest_inside)
+    j = int(column0)
+    while j < column1:
+        z = g.levels[world, tile, row, nonnegative(j)][SURFACE]
+        top = wp.where(z > top, z, top)
+        if real(grid_column + j) >= west and real(grid_column + j) <= east:
+            below = wp.where(z > below, z, below)
+        j += 1
+    return vec2(top, below)
+
+
+@wp.func
 def highest_soil(g: Ground, b: Bodies, world: int, body: int, m: BodyMotion):
     """Height [m] of the highest soil node around the bounding box of a body in plan view, and of the highest inside it.
 
@@ -162,20 +183,26 @@ def highest_soil(g: Ground, b: Bodies, world: int, body: int, m: BodyMotion):
             tile = g.table[world, ti, tj]
             i1 = wp.min(reach.row1, (ti + 1) * TILE)
             j1 = wp.min(reach.column1, (tj + 1) * TILE)
+            j0 = wp.max(reach.column0, tj * TILE)
             i = int(wp.max(reach.row0, ti * TILE))
             while i < i1:
-                j = int(wp.max(reach.column0, tj * TILE))
                 inside = real(i) >= reach.south and real(i) <= reach.north
-                while j < j1:
-                    z = real(0.0)
-                    if tile >= 0:
-                        z = g.levels[world, tile, nonnegative(i - ti * TILE), nonnegative(j - tj * TILE)][SURFACE]
-                    else:
+                if tile >= 0:
+                    east = wp.where(inside, reach.east, real(-1.0))  # no column is as far west
+                    both = highest_of_row(
+                        g, world, tile, nonnegative(i - ti * TILE), j0 - tj * TILE, j1 - tj * TILE, tj * TILE,
+                        reach.west, east, top, below,
+                    )  # fmt: skip
+                    top = both[0]
+                    below = both[1]
+                else:
+                    j = int(j0)
+                    while j < j1:
                         z = surface_at(g, world, i, j)
-                    top = wp.where(z > top, z, top)
-                    if inside and real(j) >= reach.west and real(j) <= reach.east:
-                        below = wp.where(z > below, z, below)
-                    j += 1
+                        top = wp.where(z > top, z, top)
+                        if inside and real(j) >= reach.west and real(j) <= reach.east:
+                            below = wp.where(z > below, z, below)
+                        j += 1
                 i += 1
     return top, wp.where(below > -SEEN, below, top)
 

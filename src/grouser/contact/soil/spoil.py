@@ -110,12 +110,52 @@ def block_start(first: int, last: int, block: int, blocks: int):
     return first + (2 * nodes * block + blocks) // (2 * blocks)
 
 
+@wp.func(inline=True)
+def spoil_of_node(
+    g: Ground, o: Options, skin: Skin, win: Window, disp: Displacement, k: int, i: int, j: int, first_node: vec3,
+    m: BodyMotion,
+):  # fmt: skip
+    """Soil that one node displaces. Also writes its `share` of sinkage, eq. 6."""
+    # Nodes of the box that are not in contact hold values of an earlier step.
+    d = real(0.0)
+    dug = real(0.0)
+    if win.mark[k] == t.CONTACT:
+        d = disp.sunk[k] - disp.excess[k][0]
+        dug = disp.dug[k] - disp.excess[k][1]
+        disp.share[k] = real(0.0)
+    if d + dug <= real(0.0):
+        return Spoil()
+    v_n, v_t, sinkage, bulldozing = node_velocity(g, skin, win, k, i, j, first_node, m)
+    disp.share[k] = sinkage
+    f = (real(1.0) - o.soils[nonnegative(win.soil[k])].chi) * d  # the rest is compressed in place
+    # The sinkage part goes to all sides, bulldozing goes ahead, shear and dug soil go along the slip.
+    push = f * bulldozing
+    drag = f * (real(1.0) - sinkage - bulldozing) + dug
+    # Weight directions by the amount of soil that moves, not by its speed.
+    per_push = push / (wp.sqrt(v_n[0] * v_n[0] + v_n[1] * v_n[1]) + TINY)
+    per_drag = drag / (wp.sqrt(v_t[0] * v_t[0] + v_t[1] * v_t[1]) + TINY)
+    much = f + dug
+    return Spoil(
+        much, much * real(j), much * real(i), f * sinkage, push, drag,
+        vec2(per_push * v_n[0], per_push * v_n[1]), vec2(per_drag * v_t[0], per_drag * v_t[1]),
+    )  # fmt: skip
+
+
+@wp.func(inline=True)
+def both_spoils(a: Spoil, b: Spoil):
+    """Sum of two amounts of spoil."""
+    return Spoil(
+        a.volume + b.volume, a.moment_column + b.moment_column, a.moment_row + b.moment_row, a.sunk + b.sunk,
+        a.pushed + b.pushed, a.dragged + b.dragged, a.push + b.push, a.drag + b.drag,
+    )  # fmt: skip
+
+
 @wp.func
 def gather_spoil(
     g: Ground, o: Options, skin: Skin, win: Window, disp: Displacement,
     slot: int, block: int, first_node: vec3, m: BodyMotion,
 ):  # fmt: skip
-    """Sum the soil that a block of the footprint displaces. Also writes each node's `share` of sinkage, eq. 6."""
+    """Sum the soil that a block of the footprint displaces: volume, its first moments, its parts and directions."""
     # Blocks are numbered row by row over the box of the nodes in contact.
     touched = disp.touched[slot]
     across = blocks_along(o, touched.row0, touched.row1)
@@ -124,53 +164,16 @@ def gather_spoil(
     column = block % along
     last_row = block_start(touched.row0, touched.row1, row + 1, across)
     last_column = block_start(touched.column0, touched.column1, column + 1, along)
-    volume = real(0.0)
-    moment_x = real(0.0)
-    moment_y = real(0.0)
-    sunk = real(0.0)
-    pushed = real(0.0)
-    dragged = real(0.0)
-    push_x = real(0.0)
-    push_y = real(0.0)
-    drag_x = real(0.0)
-    drag_y = real(0.0)
+    sums = Spoil()
     i = int(block_start(touched.row0, touched.row1, row, across))
     while i < last_row:
         j = int(block_start(touched.column0, touched.column1, column, along))
         while j < last_column:
             k = nonnegative(slot * win.nodes + i * win.side + j)
-            # Nodes of the box that are not in contact hold values of an earlier step.
-            d = real(0.0)
-            dug = real(0.0)
-            if win.mark[k] == t.CONTACT:
-                excess = disp.excess[k]
-                d = disp.sunk[k] - excess[0]
-                dug = disp.dug[k] - excess[1]
-                disp.share[k] = real(0.0)
-            if d + dug > real(0.0):
-                v_n, v_t, sinkage, bulldozing = node_velocity(g, skin, win, k, i, j, first_node, m)
-                disp.share[k] = sinkage
-                f = (real(1.0) - o.soils[nonnegative(win.soil[k])].chi) * d  # the rest is compressed in place
-                # The sinkage part goes to all sides, bulldozing goes ahead, shear and dug soil go along the slip.
-                push = f * bulldozing
-                drag = f * (real(1.0) - sinkage - bulldozing) + dug
-                # Weight directions by the amount of soil that moves, not by its speed.
-                per_push = push / (wp.sqrt(v_n[0] * v_n[0] + v_n[1] * v_n[1]) + TINY)
-                per_drag = drag / (wp.sqrt(v_t[0] * v_t[0] + v_t[1] * v_t[1]) + TINY)
-                # Sum the volume, its first moments (for the centroid), its three parts and their directions.
-                volume = volume + f + dug
-                moment_x += (f + dug) * real(j)
-                moment_y += (f + dug) * real(i)
-                sunk += f * sinkage
-                pushed += push
-                dragged += drag
-                push_x += per_push * v_n[0]
-                push_y += per_push * v_n[1]
-                drag_x += per_drag * v_t[0]
-                drag_y += per_drag * v_t[1]
+            sums = both_spoils(sums, spoil_of_node(g, o, skin, win, disp, k, i, j, first_node, m))
             j += 1
         i += 1
-    return Spoil(volume, moment_x, moment_y, sunk, pushed, dragged, vec2(push_x, push_y), vec2(drag_x, drag_y))
+    return sums
 
 
 # ---- the border -------------------------------------------------------------------------------------------

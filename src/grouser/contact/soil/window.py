@@ -55,6 +55,15 @@ def scatter_node(g: Ground, win: Window, world: int, tile: int, row: int, column
     return rise
 
 
+@wp.func
+def scatter_row(g: Ground, win: Window, world: int, tile: int, row: int, column0: int, column1: int, k: int):
+    """Copy a part of a row of a tile back, from node k on. Returns the sum of the rises of its surface [m]."""
+    rise = real(0.0)
+    for j in range(column0, column1):
+        rise += scatter_node(g, win, world, tile, row, j, nonnegative(k + j - column0))
+    return rise
+
+
 # ---- one window, in one thread ----------------------------------------------------------------------------
 
 
@@ -152,8 +161,9 @@ def write_back(g: Ground, o: Options, win: Window, disp: Displacement, slides: S
         k0 = slot * win.nodes + (i - r0) * win.side - c0
         for tj in range(box.column0 // TILE, box.column1 // TILE + 1):
             tile = g.table[world, i // TILE, tj]
-            for j in range(wp.max(box.column0, tj * TILE), wp.min(box.column1 + 1, tj * TILE + TILE)):
-                moved += scatter_node(g, win, world, tile, i, j, k0 + j)
+            j0 = wp.max(box.column0, tj * TILE)
+            j1 = wp.min(box.column1 + 1, tj * TILE + TILE)
+            moved += scatter_row(g, win, world, tile, i % TILE, j0 - tj * TILE, j1 - tj * TILE, k0 + j0)
     disp.tally[slot].moved = disp.tally[slot].moved + moved
     stamp_tiles(g, o, win, disp, slides, world, slot)
     # The window now agrees with the tiles: its own writes need not make it copy again.
