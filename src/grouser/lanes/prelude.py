@@ -274,15 +274,20 @@ const auto LoadPart = LAMBDA(const auto& list, const auto& i, int q) {{  // one 
     else return GATHER(.c[q]);
 }};
 // Store an element of an array of numbers or vectors in the lanes that are on. Elements one after another are written
-// as a whole, the others with what they were: the array must have room for all of them.
+// as a whole, the others with what they were, but none after the last that is on: it may be another thread's.
+#define PUT_ONE_BY_ONE(x) \\
+    const auto ones = x; \\
+    for (int l = 0; l < {LANES}; ++l) if (on[l]) list.data[i.first + l] = ones[l]
 const auto Put = LAMBDA(Ints on, const auto& list, const auto& i, const auto& value) {{
     if constexpr (SAME(i, int)) {{  // the same element in all lanes
         if constexpr (SAME(*list.data, int) || SAME(*list.data, real)) list.data[i] = Up(value)[0];
         else for (int q = 0; q < COUNT(value); ++q) list.data[i].c[q] = value.c[q][0];
     }} else if constexpr (SAME(*list.data, int) && SAME(i, Run)) {{
+        if (!on[{LANES} - 1]) {{ PUT_ONE_BY_ONE(Up(value)); return; }}
         const Numbers32 v = __builtin_convertvector(Mix(on, Up(value), Load(list, i)), Numbers32);
         __builtin_memcpy(list.data + i.first, &v, sizeof(v));
     }} else if constexpr (SAME(*list.data, real) && SAME(i, Run)) {{
+        if (!on[{LANES} - 1]) {{ PUT_ONE_BY_ONE(Up(value)); return; }}
         const Reals v = Mix(on, Up(value), Load(list, i));
         __builtin_memcpy(list.data + i.first, &v, sizeof(v));
     }} else if constexpr (SAME(*list.data, int) || SAME(*list.data, real)) {{
@@ -291,6 +296,10 @@ const auto Put = LAMBDA(Ints on, const auto& list, const auto& i, const auto& va
     }} else if constexpr (SAME(*list.data, wp::vec_t<4, real>) && SAME(i, Run)) {{
         real* to = (real*)(list.data + i.first);
         const auto v = VectorUp(value);
+        if (!on[{LANES} - 1]) {{
+            for (int l = 0; l < {LANES}; ++l) if (on[l]) for (int q = 0; q < 4; ++q) to[4 * l + q] = v.c[q][l];
+            return;
+        }}
         const Four was = LoadRun(to);
         const auto mixed = LAMBDA(int q, Reals before) {{ return Mix(on, v.c[q], before); }};
         StoreRun(mixed(0, was.x0), mixed(1, was.x1), mixed(2, was.x2), mixed(3, was.x3), to);
