@@ -36,7 +36,7 @@ class RunStopped(GrouserError):
         self.reason, self.module, self.body, self.time = reason, module, body, time
 
 
-# Words of Warp, NumPy, MuJoCo, the loader of libraries, the JIT and threads, in errors of any class.
+# Words of Warp, NumPy, MuJoCo, the loader of libraries, the JIT, Zstandard and threads, in errors of any class.
 NO_MEMORY = (
     "failed to allocate",
     "unable to allocate",
@@ -44,6 +44,7 @@ NO_MEMORY = (
     "could not allocate memory",
     "failed to map segment",
     "memory allocation failed",
+    "not enough memory",
     "can't start new thread",
 )
 
@@ -58,6 +59,11 @@ def is_out_of_memory(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
+
+
+def check_headroom(size: int) -> None:
+    """Raise MemoryError unless so many bytes could be taken now: native code may crash where it gets none."""
+    bytearray(size)  # of zeros, which the system maps without touching them
 
 
 def out_of_memory(error: BaseException) -> str:

@@ -43,6 +43,7 @@ class Sample:
     time: float  # [s] simulated
     used: float  # [s] of the processor
     memory: float  # [bytes] resident
+    checkpointed: bool = True  # the process has written a checkpoint, whose copies it keeps room for
 
 
 @dataclass
@@ -54,10 +55,19 @@ class Drive:
 
     @property
     def growth(self) -> float:
-        """Memory [bytes] that the last process had more at its end than after SETTLED laps: median of a fifth each."""
-        memory = [one.memory for one in self._settled]
+        """Memory [bytes] that the last process had more at its end than after SETTLED laps and its first checkpoint.
+
+        Medians of a fifth each.
+        """
+        memory = [one.memory for one in self._settled if one.checkpointed]
         part = max(1, len(memory) // 5)
         return float(np.median(memory[-part:]) - np.median(memory[:part]))
+
+    @property
+    def hours(self) -> float:
+        """Simulated time [h] over which growth is counted."""
+        settled = [one.time for one in self._settled if one.checkpointed]
+        return (settled[-1] - settled[0]) / 3600
 
     @property
     def slowing(self) -> float:
@@ -127,8 +137,8 @@ def watch(arguments: list[str], until: float, checkpoint: Path) -> list[Sample]:
             found = PROGRESS.search(line)
             if not found:
                 continue
-            samples.append(sample(process.pid, float(found[1])))
             written = checkpoint.exists() and checkpoint.stat().st_mtime_ns != before
+            samples.append(sample(process.pid, float(found[1]), written))
             if samples[-1].time > until and written:
                 process.send_signal(signal.SIGKILL)
                 break
@@ -136,10 +146,10 @@ def watch(arguments: list[str], until: float, checkpoint: Path) -> list[Sample]:
     return samples
 
 
-def sample(process: int, time: float) -> Sample:
+def sample(process: int, time: float, checkpointed: bool) -> Sample:
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     resident = int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    return Sample(time, (int(fields[11]) + int(fields[12])) / TICKS, resident)
+    return Sample(time, (int(fields[11]) + int(fields[12])) / TICKS, resident, checkpointed)
 
 
 def megabytes_a_minute(folder: Path) -> float:
@@ -186,7 +196,7 @@ def table(straight: Drive, killed: Drive | None = None) -> str:
         f"speed                     {straight.speed:.1f} s a second of the processor",
         f"speed, last / first third {100 * straight.slowing:+.1f} %",
         f"memory at the end         {straight.processes[-1][-1].memory / 1e6:.0f} MB",
-        f"growth of memory          {straight.growth / 1e6:.1f} MB",
+        f"growth of memory          {straight.growth / 1e6:.1f} MB in {straight.hours:.2f} h",
         f"recording                 {megabytes_a_minute(straight.folder):.2f} MB a minute",
         f"volume error, largest     {volume_error(straight.folder):.2g}",
     ]

@@ -12,6 +12,8 @@ from grouser.track.model import SLIDE_REACH
 
 SHORT = {"length": 1.0, "speed": 1.5}
 ROUND_OFF = 1e-9  # of the displaced volume
+SWUNG = 3e-3  # [m] by which the lift gives way while the machine swings to rest; without its weight borne 26 mm
+STAYS = 5e-4  # [m] of the lift while the machine stands
 
 
 def test_blade_and_tracks_keep_the_volume_of_their_ground():
@@ -31,6 +33,16 @@ def test_blade_and_tracks_keep_the_volume_of_their_ground():
     assert farthest < float(sim.data.body("blade").xpos[0]) + dozer.corners[dozer.corners[:, 2] == 0][:, 0].min()
     rise = float(sim.ground.heights().sum())
     assert rise == pytest.approx(-compressed - owed, abs=ROUND_OFF * removed)
+
+
+def test_the_lift_bears_the_blade_and_the_machine_comes_to_rest():
+    """On a speed servo alone the blade sank by 9 mm/s, and the machine did not come to rest before time 0."""
+    sim = bulldozer_doze.build(BulldozerDoze(**SHORT))
+    assert not [note for note in sim.notes if "rest" in note]
+    lift = float(sim.data.joint("blade_lift").qpos[0])
+    sim.step(round(0.9 * tracked_machine.SETTLING / sim.step_size))
+    assert abs(lift) < SWUNG
+    assert float(sim.data.joint("blade_lift").qpos[0]) == pytest.approx(lift, abs=STAYS)
 
 
 def test_cells_with_which_slides_of_the_tracks_would_reach_the_blade_are_refused():

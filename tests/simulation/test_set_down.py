@@ -76,6 +76,21 @@ def test_a_quadruped_begins_within_a_millimetre_of_a_slow_set_down():
     assert dropped.observe()["soil/sinkage"].min() > begins.max() + WITHIN
 
 
+def test_a_quadruped_let_down_by_its_trunk_stands_deeper_on_the_same_weight():
+    """Its legs hang at first, and its feet slide as they take the load: depth depends on the way down."""
+    sim = standing(settle=False)
+    weight = sim.model.body_subtreemass[0] * G
+    for share in np.linspace(1, 0, 1000):
+        sim.data.xfrc_applied[sim.model.body("trunk").id, 2] = share * weight
+        sim.step(3)
+    sinkage = sim.observe()["soil/sinkage"][0]
+    assert sim.observe()["soil/force"][0, :, 2].sum() == pytest.approx(weight, rel=CARRIED)
+    assert (sinkage.min(), sinkage.max()) == pytest.approx((22.5e-3, 27.9e-3), abs=0.5e-3)  # docs: 22 to 28 mm
+    begins = standing().observe()["soil/sinkage"][0]
+    assert (begins.min(), begins.max()) == pytest.approx((20.2e-3, 21.6e-3), abs=0.5e-3)  # docs: 20 to 22 mm
+    assert (sinkage > begins + WITHIN).all()
+
+
 def test_no_work_is_booked_before_time_zero_and_none_is_given_back():
     sim = on_soil(box(), "dry-sand")
     work = next(c for c in sim.channels() if c.name == "soil/work")

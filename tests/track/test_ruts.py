@@ -8,9 +8,11 @@ from grouser.terrain.generators import flat
 from grouser.terrain.ground import Ground
 from grouser.terrain.soils import soil
 from grouser.track import SoilGround, TrackModule
+from grouser.track import ground as track_ground
 
 TOO_STEEP = 1.01  # of the slope limit: soil starts to slide 0.5 % above it, and is looked at every 10 ms
 ROUND_OFF = 1e-12
+RUT_TOLERANCE = 0.005  # of the depth, mean square over the rut: what waiting 5 ms changes
 SPEED, DRIVEN = 2.0, 1.3  # [m/s], [s] after settling
 
 
@@ -69,3 +71,24 @@ def test_a_run_on_soil_that_slides_continues_bit_for_bit(driven):
         ends.append((sim.data.qpos.copy(), sim.ground.heights(region=(-1.0, 8.0, -3.0, 3.0))))
         sim.restore(saved)
     assert all(np.array_equal(a, b) for a, b in zip(*ends, strict=True))
+
+
+def test_ruts_left_now_and_then_are_as_deep_as_those_of_every_step(monkeypatch):
+    depths = {}
+    for interval in (1e-3, track_ground.RUT_INTERVAL, 0.1):
+        monkeypatch.setattr(track_ground, "RUT_INTERVAL", interval)
+        ground = Ground(flat(size=(30.0, 10.0), spacing=1.0, origin=(-10.0, -5.0)), soil("dry-sand"), 0.05)
+        settings = tracked.MachineSettings(plastic={"name": "dry-sand"})
+        sim = tracked.simulate(
+            settings, tracked.ramped([(0.0, SPEED, SPEED)]), standing=SoilGround(ground, erosion=False)
+        )
+        sim.step(1000)
+        depths[interval] = -_behind(sim)
+    every, now_and_then, seldom = depths.values()
+    rut = every > 0.05
+    assert rut.sum() > 100
+
+    def off(heights) -> float:
+        return float(np.sqrt(np.mean((heights[rut] / every[rut] - 1) ** 2)))
+
+    assert off(now_and_then) < RUT_TOLERANCE < off(seldom)

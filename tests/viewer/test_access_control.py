@@ -1,12 +1,15 @@
 """Who may look: on this machine all, elsewhere those with the token; and nothing but the page is served."""
 
 import http.client
+import logging
+import socket
 
 import pytest
-from websockets.exceptions import InvalidStatus
+import viser
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from grouser.viewer.access_control import AccessControl, is_loopback
+from grouser.viewer.access_control import NO_MESSAGE, AccessControl, is_loopback
 from grouser.viewer.server import View
 from tests.viewer import made
 from tests.waiting import PATIENCE
@@ -102,7 +105,37 @@ def test_loopback_needs_none():
     "text", ["", "[]", "{}", "null", '{"viewer": "x", "keys": 3}', "{" * 9000, '{"viewer":1,"keys":["a"],"pad":3}']
 )
 def test_nonsense_on_the_input_socket_is_ignored(view, text):
-    with connect(f"ws://127.0.0.1:{view.port}/input", open_timeout=PATIENCE, ping_timeout=None) as socket:
-        socket.send(text)
-        socket.send(b"\x00\x01")
-        assert socket.ping().wait(PATIENCE)
+    with connect(f"ws://127.0.0.1:{view.port}/input", open_timeout=PATIENCE, ping_timeout=None) as page:
+        page.send(text)
+        page.send(b"\x00\x01")
+        assert page.ping().wait(PATIENCE)
+
+
+@pytest.mark.parametrize(
+    "message", ["words", b"", b"\x00\x01", b"\xff" * 2000, b"\x80", b"\x93\x01\x02\x03", b"\x81\xa4type\xa1x"]
+)
+def test_nonsense_on_the_socket_of_the_page_closes_it_without_a_word(view, message, caplog):
+    """Each would be a traceback of twenty lines on the terminal of whoever runs the view, a thousand a second."""
+    address, spoken = f"ws://127.0.0.1:{view.port}/", [f"viser-v{viser.__version__}"]
+    with caplog.at_level(logging.INFO), connect(address, subprotocols=spoken, max_size=None) as page:
+        page.send(message)
+        with pytest.raises(ConnectionClosed) as closed:
+            while True:
+                page.recv(timeout=PATIENCE)
+    assert closed.value.rcvd.code == NO_MESSAGE
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
+    assert asked(view, "/")[0] == 200
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", b"garbage\r\n\r\n", b"\x00" * 3000, b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\n"]
+)
+def test_what_is_no_request_is_dropped_without_a_word(view, sent, caplog):
+    """A scan of ports, or a browser that opens a connection in advance."""
+    with caplog.at_level(logging.INFO), socket.create_connection(("127.0.0.1", view.port), PATIENCE) as plain:
+        plain.sendall(sent)
+        plain.shutdown(socket.SHUT_WR)
+        while plain.recv(1000):
+            pass
+        assert asked(view, "/")[0] == 200
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []

@@ -178,12 +178,13 @@ def test_a_replay_is_not_pale_at_first(running, finished, tmp_path):
     page.close()
 
 
-def test_a_robot_that_goes_far_stays_in_the_picture_of_its_replay(running, tmp_path):
-    """30 m in a minute: seen from where it is in the middle it would be a speck, or out of the picture."""
+def test_a_robot_that_goes_far_stays_in_the_picture_of_its_replay(running, tmp_path, monkeypatch):
+    """60 m in 12 s: seen from where it is in the middle it would pass by in a second or two."""
     from grouser.recording import Recording
     from grouser.viewer.replay import replay
 
-    with Recording(made.recording(tmp_path / "recording.h5", 60.0, rate=4.0)) as recording:
+    monkeypatch.setattr(made, "SPEED", 5.0)
+    with Recording(made.recording(tmp_path / "recording.h5", 12.0, rate=4.0)) as recording:
         (tmp_path / "replay.html").write_text(replay(recording), encoding="utf-8")
     page = running.new_page(viewport={"width": 600, "height": 440})
     page.set_default_timeout(1000 * PATIENCE)

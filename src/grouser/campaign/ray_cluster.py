@@ -134,7 +134,7 @@ def _imported() -> Any:
         os.environ.setdefault(name, value)
     try:
         import ray
-    except ImportError:
+    except ModuleNotFoundError:
         raise InputError("--on ray needs ray: pip install 'grouser[cluster]'") from None
     return ray
 

@@ -17,9 +17,10 @@ from typing import Any
 
 from typer.exceptions import Abort, TyperException
 
-from grouser.errors import GrouserError, RunStopped, is_out_of_memory, out_of_memory
+from grouser.errors import GrouserError, RunStopped, check_headroom, is_out_of_memory, out_of_memory
 from grouser.files import REFUSED
 
+HEADROOM = 32 << 20  # [bytes] that a command takes at least
 BAD_INPUT, FAILED, STOPPED, INTERRUPTED = 2, 1, RunStopped.exit_status, 130
 
 
@@ -28,7 +29,7 @@ def run_process(status: Callable[[list[str]], int]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without the minus sign prints a question mark
-    ended = _flush_output(status(sys.argv[1:]))
+    ended = _flush_output(status(sys.argv[1:]) if _has_headroom() else BAD_INPUT)
     gc.freeze()  # skip the final garbage collection: the process ends here
     file_lock = sys.modules.get("grouser.recording.file_lock")
     abandoned = file_lock is not None and file_lock.ABANDONED
@@ -38,6 +39,16 @@ def run_process(status: Callable[[list[str]], int]) -> int:
             sys.stderr.flush()
         os._exit(ended)
     return ended
+
+
+def _has_headroom() -> bool:
+    """Whether there is memory for what commands load; else it is said in one line. NumPy and HDF5 would crash."""
+    try:
+        check_headroom(HEADROOM)
+    except MemoryError:
+        _print_error(f"not enough memory: a command needs {HEADROOM >> 20} MB", BAD_INPUT)
+        return False
+    return True
 
 
 def _flush_output(ended: int) -> int:

@@ -56,7 +56,7 @@ def mujoco_warp() -> Any:
     """The package mujoco_warp, which is imported only here: it is an extra and takes a second."""
     try:
         import mujoco_warp as package
-    except ImportError:
+    except ModuleNotFoundError:
         raise InputError("worlds on a device need mujoco-warp: pip install 'grouser[batch]'") from None
     return package
 

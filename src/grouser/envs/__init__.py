@@ -13,7 +13,7 @@ from grouser.errors import InputError
 try:
     import gymnasium
     from gymnasium.vector import VectorEnv
-except ImportError:
+except ModuleNotFoundError:
     raise InputError("grouser.envs needs gymnasium: pip install 'grouser[rl]'") from None
 
 from grouser.envs.task import Task

@@ -150,7 +150,7 @@ def train(args: argparse.Namespace) -> None:
 
     try:
         import torch  # pyright: ignore[reportMissingImports] an optional package
-    except ImportError:
+    except ModuleNotFoundError:
         raise InputError("training needs torch: pip install torch") from None
     checks.count(args.judged, "judged", at_least=0)
     checks.count(args.worlds - args.judged, "worlds that train", at_least=1)

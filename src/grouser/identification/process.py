@@ -87,7 +87,7 @@ def require_packages() -> None:
     try:
         import sklearn.gaussian_process  # noqa: F401
         import threadpoolctl  # noqa: F401
-    except ImportError:
+    except ModuleNotFoundError:
         raise InputError("identify needs scikit-learn for wheels: pip install 'grouser[identify]'") from None
 
 

@@ -54,7 +54,7 @@ def packages() -> tuple[Any, Any]:
     try:
         import emcee
         from threadpoolctl import threadpool_limits
-    except ImportError:
+    except ModuleNotFoundError:
         raise InputError("identify needs emcee and threadpoolctl: pip install 'grouser[identify]'") from None
     return emcee, threadpool_limits
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from grouser.errors import InputError
+from grouser.errors import InputError, check_headroom
 from grouser.module import Channel, Shape
 from grouser.recording.file_lock import error_text, is_locked_by_writer
 from grouser.recording.schema import FORMAT, SCHEMA
@@ -21,6 +21,7 @@ from grouser.recording.selection import select, split, unknown
 from grouser.recording.superblock import Checked, Snapshot, is_closed
 from grouser.recording.surface import Region, Surface, surface_at
 
+HEADROOM = 8 << 20  # [bytes] without which HDF5 crashes where it opens a file
 MAX_NODES = 1_000_000  # default limit on the nodes of a surface
 # What h5py raises on a broken file.
 DAMAGE = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, OverflowError)
@@ -31,6 +32,7 @@ class Recording:
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
+        check_headroom(HEADROOM)
         with suppress(OSError):
             self._opened = self.path.stat()
         self.finished, self.file = _open(self.path)  # finished: closed by its writer, or repaired

@@ -152,7 +152,7 @@ def build(
         motor.forcelimited = mujoco.mjtLimited.mjLIMITED_TRUE
         motor.forcerange = [-p.drive_torque, p.drive_torque]
     if p.dozer is not None:
-        p.dozer.add_to(spec, chassis, p.dozer_clearance - p.start_height)
+        p.dozer.add_to(spec, chassis, p.dozer_clearance - p.start_height, gravity)
     return spec, tracks
 
 

@@ -54,8 +54,11 @@ class DozerBlade:
         triangles = np.array([t for a, b, c, d in QUADS for t in ((a, b, c), (a, c, d))], np.int32)
         return prepare(self.corners, triangles, width=self.thickness, longest_edge=FINEST, name="blade")
 
-    def add_to(self, spec, chassis, height: float) -> None:
-        """Add body, lift and drive of the lift. `height` [m] of the lower edge above the chassis' origin."""
+    def add_to(self, spec, chassis, height: float, gravity: float) -> None:
+        """Add body, lift and drive of the lift. `height` [m] of the lower edge above the chassis' origin.
+
+        The lift bears the weight of the blade, as a closed hydraulic cylinder does: no sinking on its speed servo.
+        """
         blade = chassis.add_body(name="blade", pos=[self.x, 0, height])
         blade.add_joint(name="blade_lift", type=mujoco.mjtJoint.mjJNT_SLIDE, axis=[0, 0, 1])
         w, h, t = self.width, self.height, self.thickness
@@ -70,5 +73,6 @@ class DozerBlade:
         )  # fmt: skip
         lift = spec.add_actuator(name="blade_lift", target="blade_lift", trntype=mujoco.mjtTrn.mjTRN_JOINT)
         lift.set_to_velocity(kv=self.lift_gain)
+        lift.biasprm[0] = self.mass * gravity  # [N]
         lift.forcelimited = mujoco.mjtLimited.mjLIMITED_TRUE
         lift.forcerange = [-self.lift_force, self.lift_force]

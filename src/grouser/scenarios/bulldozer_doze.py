@@ -107,23 +107,28 @@ class DozeDrive:
 
     def attach(self, sim: Simulation) -> None:
         self.out, self.body = sim.engine.slots[1].out, sim.model.body("blade").id
+        self.force = self.out.effective.numpy()[0, 0, :3]  # [N]; a view
         self.lift = sim.model.joint("blade_lift").dofadr[0]
         self.start, y, _ = map(float, sim.data.xpos[self.body])
         if sim.ground is not None:
             self.level = height_at(sim.ground.elevation, self.start, y, "the blade")
 
     def act(self, time: float, sensors: Any, command: Any) -> None:
-        s = self.s
-        self.impulse += self.period * self.out.effective.numpy()[0, 0, :3]
-        place = sensors.xpos[self.body]
-        travel = float(place[0]) - self.start
+        s, h, impulse = self.s, self.period, self.impulse  # plain numbers are faster; this is called at every step
+        force_x, force_y, force_z = self.force.tolist()
+        impulse[0] += h * force_x
+        impulse[1] += h * force_y
+        impulse[2] += h * force_z
+        x, _, z = sensors.xpos[self.body].tolist()
+        travel = x - self.start
         going = time >= SETTLING and travel < s.end
-        change = self.period * s.speed / RAMP
-        self.speed[0] = min(max(self.speed[0] + (change if going else -change), 0.0), s.speed)
-        command[0] = command[1] = self.speed[0] / self.radius
+        change = h * s.speed / RAMP
+        speed = min(max(self.speed.item() + (change if going else -change), 0.0), s.speed)
+        self.speed[0] = speed
+        command[0] = command[1] = speed / self.radius
         # The blade moves with the chassis: the lift makes up for the difference.
-        error = self.level + s.edge_height(travel) - float(place[2])
-        follows = time >= SETTLING and travel < s.end and (s.grade or travel < ENTRY)
+        error = self.level + s.edge_height(travel) - z
+        follows = going and (s.grade or travel < ENTRY)
         command[2] = min(max(error / LIFT_TIME, -LIFT_SPEED), LIFT_SPEED) if follows else 0.0
 
     def state(self) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def split_mesh(source, method: str, thickness: float, threshold: float, cache: s
 def _coacd(vertices: np.ndarray, triangles: np.ndarray, threshold: float) -> list[np.ndarray]:
     try:
         import coacd
-    except ImportError:
+    except ModuleNotFoundError:
         raise InputError("method 'coacd' needs the package coacd: pip install 'grouser[convex]'") from None
     coacd.set_log_level("error")
     return [points for points, _ in coacd.run_coacd(coacd.Mesh(vertices, triangles), threshold=threshold, seed=0)]

@@ -134,7 +134,7 @@ def _read(file: Path) -> _Raster:
     try:
         import rasterio
         import rasterio.errors
-    except ImportError:
+    except ModuleNotFoundError:
         raise InputError(f"terrain {str(file)!r} needs rasterio: pip install 'grouser[geo]'") from None
     try:
         with warnings.catch_warnings():

@@ -105,7 +105,7 @@ def _read_file(file: Path) -> tuple[Any, Any]:
 def _load(file: Path) -> Any:
     try:
         import trimesh
-    except ImportError:
+    except ModuleNotFoundError:
         raise InputError(f"terrain mesh {str(file)!r}: reading it needs trimesh: pip install trimesh") from None
     try:
         # Pass bytes without a path, so that files named in the mesh, such as materials, are not opened.

@@ -16,6 +16,7 @@ from grouser.terrain.ground import Ground
 from grouser.track import types as t
 from grouser.track.parts import SoilValues
 
+RUT_INTERVAL = 5e-3  # [s] after which ruts are left again; the pressure of soil that yields does not depend on them
 INSIDE = 1e-9  # weight of a vertex up to which a point counts as lying on the opposite edge
 
 
@@ -164,6 +165,7 @@ def ground_arrays(ground: Terrain | None, p: Precision, make, width: float) -> A
     g.first, g.count = make(np.zeros((1, 1), np.int32), wp.int32), make(np.zeros((1, 1), np.int32), wp.int32)
     g.listed = make(np.zeros(1, np.int32), wp.int32)
     g.modulus, g.exponent, g.displaced, g.tan_repose = 1.0, 1.0, 0.0, 0.0
+    g.rut_interval = RUT_INTERVAL
     if isinstance(ground, SoilGround):
         first = ground.ground.soils[0]
         g.kind, g.modulus, g.exponent = t.SOIL, first.pressure_modulus(width), first.n

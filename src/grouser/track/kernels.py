@@ -23,7 +23,6 @@ from grouser.track.stages import wheels as wheel_stage
 from grouser.track.types import Carriers, Contacts, Ground, Heap, Links, Results, Ruts, State, Tables, Track, Wheels
 
 MODULE = device.module("grouser.track")
-RUT = wp.constant(real(0.005))  # [s] ruts are left this often; every millisecond they would be 0.2 % deeper or less
 SAME = wp.constant(real(1.0e-3))  # [steps] round-off of sums of steps
 LOOK = wp.constant(real(0.01))  # [s] soil beside ruts is put down and slides this often: a rut deepens little meanwhile
 
@@ -186,7 +185,7 @@ def shape_ground(
     """Leave the ruts of all plates of a track in a step of h [s], and let the soil beside them slide."""
     # Loading does not depend on the rut, see `shoes.shoe_contacts`, so that a plate need not leave it in every step.
     waited = rut.waited[world, which]
-    if waited - RUT * wp.floor(waited / RUT + SAME) < (real(1.0) - SAME) * h:
+    if waited - g.rut_interval * wp.floor(waited / g.rut_interval + SAME) < (real(1.0) - SAME) * h:
         leave_ruts(world, which, tr, g, tiles, s, contacts, rut)
     rut.waited[world, which] = waited + h
     if rut.waited[world, which] < LOOK:

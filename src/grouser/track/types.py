@@ -307,6 +307,7 @@ class Ground:
     exponent: real  # n
     displaced: real  # share of the rut's volume that is pushed to the sides, 1 - chi
     tan_repose: real  # slope above which plastic soil slides; 0: never
+    rut_interval: real  # [s] after which ruts are left again
     vertex: array[vec3]  # [m], (vertex,)
     triangle: array[wp.vec3i]  # (triangle,) counter-clockwise from above
     first: array2d[int]  # (row, column) of the first triangle in the bucket's list

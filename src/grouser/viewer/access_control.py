@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import logging
 import secrets
 import socket
 from collections.abc import Awaitable, Callable, Iterator
@@ -22,9 +23,13 @@ from urllib.parse import parse_qs, urlsplit
 
 from grouser.errors import InputError
 
+LOG = logging.getLogger(__name__)
+SILENT = logging.getLogger(f"{__name__}.sockets")  # websockets prints a traceback for whatever is no request for a page
+SILENT.setLevel(logging.CRITICAL)
 LOOPBACK_NAMES = {"localhost", "127.0.0.1", "::1"}
 COOKIE = "grouser-token"
 INPUT_PATH = "/input"
+NO_MESSAGE = 1008  # status with which the socket of a page is closed that sends what is no message (RFC 6455, 7.4.1)
 PAGE_HEADERS = {
     "Content-Type": "text/html; charset=utf-8",
     "X-Content-Type-Options": "nosniff",
@@ -108,8 +113,12 @@ def access_controlled(access: AccessControl, listen: Callable[[Any], Awaitable[N
         async def handle(connection: Any) -> None:
             if urlsplit(connection.request.path).path == INPUT_PATH:
                 await listen(connection)
-            else:
+                return
+            try:
                 await handler(connection)
+            except Exception:  # viser could not read a message; websockets would print a traceback for each
+                LOG.debug("a page has been closed", exc_info=True)
+                await connection.close(NO_MESSAGE, "not a message of this page")
 
         def answer(connection: Any, request: Any) -> Any:
             refused = access.refusal(request.path, request.headers)
@@ -124,7 +133,7 @@ def access_controlled(access: AccessControl, listen: Callable[[Any], Awaitable[N
                 headers["Set-Cookie"] = f"{COOKIE}={access.token}; HttpOnly; SameSite=Strict; Path=/"
             return Response(HTTPStatus.OK, "OK", Headers(headers), page)
 
-        return original(handle, *arguments, process_request=answer, **more)
+        return original(handle, *arguments, process_request=answer, **{"logger": SILENT, **more})
 
     sockets.serve = serve  # type: ignore[assignment]
     try:

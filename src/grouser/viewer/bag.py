@@ -36,7 +36,7 @@ def write_bag(
     try:
         from rosbags.rosbag2 import StoragePlugin, Writer
         from rosbags.typesys import Stores, get_typestore
-    except ImportError:
+    except ModuleNotFoundError:
         raise InputError("MCAP needs rosbags: pip install 'grouser[ros]'") from None
     if folder.exists():
         raise InputError(f"{folder} exists: a bag is written into a new folder only")

@@ -127,6 +127,6 @@ def _imported() -> tuple[Any, Any]:
     try:
         import foxglove
         from rosbags.typesys import Stores, get_typestore
-    except ImportError:
+    except ModuleNotFoundError:
         raise InputError("--foxglove needs foxglove-sdk and rosbags: pip install 'grouser[foxglove]'") from None
     return foxglove, get_typestore(Stores.ROS2_HUMBLE)

@@ -9,7 +9,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from grouser.errors import InputError
+from grouser.errors import InputError, check_headroom
 from grouser.recording import Recording
 from grouser.viewer.access_control import AccessControl, access_controlled, check_host_is_local
 from grouser.viewer.session import Session
@@ -17,6 +17,7 @@ from grouser.viewer.session import Session
 if TYPE_CHECKING:
     import viser
 
+HEADROOM = 256 << 20  # [bytes] of address space that threads of viser take; with less they print tracebacks or crash
 PORT = 8080
 HOST = "127.0.0.1"
 MESSAGE_LIMIT = 4096  # largest number of characters of a message about keys
@@ -161,8 +162,9 @@ def _buttons(pad: dict[str, Any] | None) -> set[str]:
 
 
 def imported() -> Any:
+    check_headroom(HEADROOM)
     try:
         import viser
-    except ImportError:
+    except ModuleNotFoundError:
         raise InputError("the view needs viser: pip install 'grouser[view]'") from None
     return viser

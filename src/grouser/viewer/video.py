@@ -182,7 +182,7 @@ def _writer(path: Path, kind: str, size: tuple[int, int], rate: float) -> Iterat
         return
     try:
         import imageio_ffmpeg
-    except ImportError:
+    except ModuleNotFoundError:
         raise InputError("videos need imageio-ffmpeg: pip install 'grouser[video]'") from None
     command = [
         imageio_ffmpeg.get_ffmpeg_exe(), "-y", "-v", "error",

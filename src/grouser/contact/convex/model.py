@@ -242,7 +242,7 @@ class ConvexContact:
         """Set up coal. Shapes and pair objects are made later, when two solids first come near each other."""
         try:
             coal: Any = importlib.import_module("coal")
-        except ImportError:
+        except ModuleNotFoundError:
             raise InputError(
                 f"{self.name}: convex contact needs the package coal: pip install 'grouser[convex]'"
             ) from None

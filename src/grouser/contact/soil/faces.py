@@ -185,6 +185,7 @@ def weigh_soil(
     `shift` [m] is added to and subtracted from the depths, for the area of the plane; zero where no area is needed.
     `lowest` [m] is the lowest height of the toe.
     """
+    zero = real(0.0)
     near = vec4()
     bodies = faces.first_face.shape[0] - 1
     body = slot - world * bodies
@@ -198,36 +199,52 @@ def weigh_soil(
     nearest = high + real(NEXT) * g.spacing
     if view.cot_rake < real(0.0):  # beyond the ends of its toe the plane of a face that leans ahead is not known
         nearest = real(t.FAR)
-    for i in range(box.row0, box.row1 + 1):
-        y = (g.y0 + real(i) * g.spacing - m.position[1]) * view.ahead[1]
-        j = int(box.column0)
-        while j <= box.column1:
-            tile = g.table[world, i // TILE, j // TILE]
-            last = wp.min(box.column1, j | (TILE - 1))
-            # Most tiles within reach stand so low that no plane passes below their tops.
-            first_s = (g.x0 + real(j) * g.spacing - m.position[0]) * view.ahead[0] + y
-            last_s = (g.x0 + real(last) * g.spacing - m.position[0]) * view.ahead[0] + y
-            least = wp.min(first_s, last_s)
-            if least > nearest:
-                top = tile_top(g, push, world, body, bodies, i // TILE, j // TILE, tile)
-                if (least - high) * per_bin >= SURELY * (top - bottom):
-                    j = last + 1
-            while j <= last:
-                surface = real(0.0)
-                if tile >= 0:
-                    surface = g.levels[world, tile, i % TILE, j % TILE][SURFACE]
-                else:
-                    surface = surface_at(g, world, i, j)
-                # So do most nodes.
-                s = (g.x0 + real(j) * g.spacing - m.position[0]) * view.ahead[0] + y
-                if s <= nearest or (s - high) * per_bin < SURELY * (surface - bottom):
-                    soil = soil_ahead(g, push, view, world, f, m, l0, l1, reach, shift, brim, i, j, surface)
-                    if soil.share > real(0.0):
-                        add_columns(push, world, base, per_bin, soil.depth, soil.away, soil.share, shift)
-                        near += next_to_face(g, soil)
-                    if soil.share_beside > real(0.0):
-                        add_columns(push, world, base, per_bin, soil.depth, soil.away_beside, soil.share_beside, shift)
-                j += 1
+    # A step of one column or one row, in the coordinates of the face.
+    to_east = g.spacing * vec2(view.ahead[0], view.across[0])
+    to_north = g.spacing * vec2(view.ahead[1], view.across[1])
+    for tile_row in range(box.row0 // TILE, box.row1 // TILE + 1):
+        i0 = wp.max(box.row0, tile_row * TILE)
+        i1 = wp.min(box.row1, tile_row * TILE + TILE - 1)
+        for tile_column in range(box.column0 // TILE, box.column1 // TILE + 1):
+            j0 = wp.max(box.column0, tile_column * TILE)
+            j1 = wp.min(box.column1, tile_column * TILE + TILE - 1)
+            tile = g.table[world, tile_row, tile_column]
+            corner = face_place(g, m, view, i0, j0)
+            rows = real(i1 - i0)
+            columns = real(j1 - j0)
+            # Most tiles within reach stand so low, or so far aside, that no plane passes below their tops.
+            least = corner[0] + wp.min(columns * to_east[0], zero) + wp.min(rows * to_north[0], zero)
+            low_l = corner[1] + wp.min(columns * to_east[1], zero) + wp.min(rows * to_north[1], zero)
+            high_l = corner[1] + wp.max(columns * to_east[1], zero) + wp.max(rows * to_north[1], zero)
+            ahead = wp.max(least - high, zero)
+            beside = wp.max(wp.max(low_l - l1, l0 - high_l), zero)
+            last = j1
+            if least > nearest or (view.cot_rake >= zero and beside > g.spacing):
+                top = tile_top(g, push, world, body, bodies, tile_row, tile_column, tile)
+                if wp.sqrt(ahead * ahead + beside * beside) * per_bin >= SURELY * (top - bottom):
+                    last = j0 - 1
+            if last >= j0:
+                for i in range(i0, i1 + 1):
+                    s = corner[0] + real(i - i0) * to_north[0]
+                    j = int(j0)
+                    while j <= last:
+                        surface = real(0.0)
+                        if tile >= 0:
+                            surface = g.levels[world, tile, i % TILE, j % TILE][SURFACE]
+                        else:
+                            surface = surface_at(g, world, i, j)
+                        # So do most nodes.
+                        if s <= nearest or (s - high) * per_bin < SURELY * (surface - bottom):
+                            soil = soil_ahead(g, push, view, world, f, m, l0, l1, reach, shift, brim, i, j, surface)
+                            if soil.share > zero:
+                                add_columns(push, world, base, per_bin, soil.depth, soil.away, soil.share, shift)
+                                near += next_to_face(g, soil)
+                            if soil.share_beside > zero:
+                                add_columns(
+                                    push, world, base, per_bin, soil.depth, soil.away_beside, soil.share_beside, shift
+                                )
+                        s += to_east[0]
+                        j += 1
     return near
 
 

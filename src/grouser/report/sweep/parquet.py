@@ -18,7 +18,7 @@ def write_parquet(table: SweepTable, path: Path) -> Path | None:
     try:
         import pyarrow
         import pyarrow.parquet
-    except ImportError:
+    except ModuleNotFoundError:
         return None
     head, *body = table.lines()
     units = {parameter["path"]: parameter["unit"] for parameter in table.about["parameters"]}
