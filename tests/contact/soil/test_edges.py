@@ -158,7 +158,8 @@ def test_kernels_agree_at_edges():
         rig.follow(lambda t, s=start: (s + np.array([0.1, 0.05, -0.02]) * t, quaternion(np.array([0, 0, 0.3]))), 100)
         heights.append(rig.module.ground.heights())
         wrenches.append(rig.wrench)
-    assert np.array_equal(*heights)
+    # One thread a world adds displaced soil up eight nodes at a time, in another order.
+    np.testing.assert_allclose(*heights, rtol=0, atol=1e-15)  # [m]
     np.testing.assert_allclose(*wrenches, rtol=ROUND_OFF)
 
 
