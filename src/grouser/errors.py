@@ -63,7 +63,7 @@ def is_out_of_memory(error: BaseException | None) -> bool:
 
 def check_headroom(size: int) -> None:
     """Raise MemoryError unless so many bytes could be taken now: native code may crash where it gets none."""
-    bytearray(size)  # of zeros, which the system maps without touching them
+    bytes(size)  # zeros, which the system maps without touching them; a bytearray would touch them
 
 
 def out_of_memory(error: BaseException) -> str:
