@@ -351,7 +351,7 @@ def drive(
     port: Port = 8080,
     token: Token = None,
 ) -> int:
-    """Drive a rover or your robot from a browser, with keys or a gamepad; recorded like any run."""
+    """Drive a machine or your robot from a browser, with keys, buttons or a gamepad; recorded like any run."""
     from grouser.commands import drive
     from grouser.commands.robot import scenario_name
 
