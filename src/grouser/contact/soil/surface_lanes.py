@@ -34,14 +34,14 @@ for (int c = b.first_vertex_chunk.data[body]; c < b.first_vertex_chunk.data[body
         near = 1;
         for (int v = first; v < end; v += LANES) {
             const Ints on = Ahead(end - v), vertex = on ? Numbers(Run{v}) : (Ints)(v);
-            const auto spot = place_vertex(on, g, b, verts, world, vertex, m);
+            const auto spot = place_vertex(on, g, b, verts, world, vertex, m);  // of any vertex where a lane is off
             // The footprint comes from the low part of the body only, the sinkage from the deepest vertex.
-            const Ints below = spot.c[2] < cut;
+            const Ints below = on & (spot.c[2] < cut);
             x0 = (below & (spot.c[0] < x0)) ? spot.c[0] : x0;
             x1 = (below & (spot.c[0] > x1)) ? spot.c[0] : x1;
             y0 = (below & (spot.c[1] < y0)) ? spot.c[1] : y0;
             y1 = (below & (spot.c[1] > y1)) ? spot.c[1] : y1;
-            const Ints deeper = lies_deeper(on, spot, low, lean);
+            const Ints deeper = on & lies_deeper(on, spot, low, lean);
             low = Mix(deeper, spot, low);
             lowest = deeper ? vertex : lowest;
         }
