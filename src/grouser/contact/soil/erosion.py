@@ -82,7 +82,7 @@ def pair_limit(g: Ground, o: Options, win: Window, k: int, n: int):
 
 @wp.func
 def lower_node(win: Window, k: int, n: int):
-    """The lower of two nodes; the first if they are level."""
+    """The lower of two nodes; the second if they are level."""
     return wp.where(win.levels[n][SURFACE] > win.levels[k][SURFACE], k, n)
 
 
