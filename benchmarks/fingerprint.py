@@ -84,6 +84,7 @@ SHORT = {
     "rover-course": Short(2.0, own=True),
     "single-wheel": Short(3.0, {"slip": 0.3, "slip_angle_deg": 10.0}, own=True),
     "track-rig": Short(1.0, follows=True),
+    "traverse": Short(2.0),
     "viking-rocks": Short(8.0, {"time": 9.0, "speed": 0.03}, follows=True),
     "vivi-acceleration": Short(1.5, follows=True),
     "vivi-jump": Short(1.2, {"step": 5e-4}, start=0.61),
