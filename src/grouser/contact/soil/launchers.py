@@ -21,11 +21,12 @@ class PerWorldLauncher:
         self._device = device
         kernels = (plan_world, commit_world, take_up_waiting, evaluate_world)
         self._plan, self._commit, self._take_up, self._evaluate = (at(one, dtype, replaced) for one in kernels)
+        self._alone = one_thread(device)  # made here: nothing is allocated while a graph is recorded
         self.groups: Any = None  # of the last recorded commit: see body_groups.py
 
     def commit(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> None:
         a, workers = arrays, self._workers(arrays)
-        self.groups = groups = one_thread(self._device) if workers is None else shared_groups(len(arrays.parts))
+        self.groups = groups = self._alone if workers is None else shared_groups(len(arrays.parts))
         planned = [a.ground, a.options, a.bodies, a.faces, a.pushing, a.placement, a.window, a.slides, motion, groups]
         inputs = [*arrays.groups, motion, out.effective, out.status, groups]
         launch(self._plan, arrays.worlds, planned)
@@ -38,7 +39,7 @@ class PerWorldLauncher:
 
     def evaluate(self, launch: Any, arrays: SoilArrays, motion: Any, out: Any) -> None:
         workers = self._workers(arrays)
-        groups = one_thread(self._device) if workers is None else shared_groups(len(arrays.parts))
+        groups = self._alone if workers is None else shared_groups(len(arrays.parts))
         inputs = [*arrays.groups, motion, out.wrench, out.implicit, groups]
         if workers is None:
             launch(self._evaluate, arrays.worlds, inputs)
