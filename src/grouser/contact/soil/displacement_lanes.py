@@ -113,7 +113,7 @@ const auto touched = disp.touched.data[slot];
 const int start = slot * win.nodes, border = disp.contacts.data[slot].border, groups = (border + LANES - 1) / LANES;
 const int across = blocks_along(Everywhere, o, touched.row0, touched.row1);
 const int along = blocks_along(Everywhere, o, touched.column0, touched.column1);
-enum { SUMS = 10, WIDE = 1024 };  // sums of `Spoil`; columns at once
+enum { SUMS = 10, WIDE = WIDEST };  // sums of `Spoil`; columns at once, of which a block has no more
 // Columns and rows of the border nodes and their weights lie in lanes here.
 real* const places = (real*)(disp.border_place.data + start);
 real* const weights = (real*)(disp.weights.data + start);
@@ -276,8 +276,9 @@ def sink_lanes(
 
 
 def numbered(text: str) -> str:
-    """The text with the numbers of marks in place of their names."""
-    for name, number in (("IN_SOIL", sinkage.IN_SOIL), ("CONTACT", t.CONTACT), ("RING", t.RING)):
+    """The text with numbers in place of their names."""
+    numbers = {"IN_SOIL": sinkage.IN_SOIL, "CONTACT": t.CONTACT, "RING": t.RING, "WIDEST": spoil.WIDEST}
+    for name, number in numbers.items():
         text = text.replace(name, str(number))
     return text
 

@@ -34,6 +34,7 @@ from grouser.contact.soil.observation import Observation
 from grouser.contact.soil.pressure import PRESSURE_LAWS, chosen_law
 from grouser.contact.soil.small_shapes import check_shape_sizes, split
 from grouser.contact.soil.soil_table import Margin, SoilTable
+from grouser.contact.soil.spoil import WIDEST
 from grouser.contact.soil.stage_clock import lap_array
 from grouser.contact.soil.stages import COMMIT, EVALUATE
 from grouser.contact.soil.steep_faces import steep_faces
@@ -350,7 +351,7 @@ class SoilModule(KernelModule):
         o.margin = table.margin
         o.spare = self._spare_nodes()
         o.samples = choice.samples or (3 if spacing > FINE_SPACING else 2)
-        o.block = max(1, round(BLOCK / spacing))
+        o.block = min(max(1, round(BLOCK / spacing)), WIDEST)
         o.spoil = int(table.displaces())
         o.loose = int(choice.loose_cover)
         o.digs = int(choice.digs)

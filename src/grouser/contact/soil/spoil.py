@@ -20,6 +20,7 @@ from grouser.terrain.ground import GroundArrays as Ground
 
 SHEAR_BAND = wp.constant(real(laws.SHEAR_BAND))
 TINY = wp.constant(real(1.0e-30))
+WIDEST = 1024  # [nodes] of a block along an axis: displacement_lanes.py has room for as many columns
 
 
 @wp.func
