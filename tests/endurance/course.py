@@ -34,7 +34,7 @@ progress.LINE_EVERY = 0.5  # seconds of wall time
 from grouser.cli import main
 main()
 """
-CALM = {"OMP_NUM_THREADS": "1"}  # processor time of the loop only
+CALM = {"OMP_NUM_THREADS": "1", "GROUSER_THREADS": "1"}  # processor time of the loop only
 WALL_CLOCK = ("cost/increase",)  # channels that hold measured time
 
 

@@ -75,20 +75,18 @@ class Pull(KernelModule):
         """Do nothing: it has no shape."""
 
     def bind(self, motion: Motion, rows: Sequence[int], out: Outputs, step: float) -> None:
-        self.device, self.precision, self.out = motion.position.device, precision("float64"), out
-        worlds = motion.position.shape[0]
-        time, impulse, begun = (
-            wp.zeros(worlds, dtype=kind, device=self.device) for kind in (wp.float64, wp.vec3d, wp.int32)
-        )
+        self.device, self.out = motion.position.device, out
+        p = precision("float64" if motion.position.dtype._wp_scalar_type_ == wp.float64 else "float32")
+        self.precision, worlds = p, motion.position.shape[0]
+        time, impulse, begun = (wp.zeros(worlds, dtype=kind, device=self.device) for kind in (p.real, p.vec3, wp.int32))
         self._arrays = {"time": time, "impulse": impulse, "begun": begun}
         self._keep_step(step)
         r = self.ramp
-        pulled: list[Any] = [r.most, r.begin, r.duration, wp.vec3d(*self.point), rows[0], time]
+        pulled: list[Any] = [r.most, r.begin, r.duration, p.vec3(*self.point), rows[0], time]
         pulled += [motion.rotation, motion.velocity, out.wrench]
         summed = [self._step, out.effective, begun, time, impulse]
-        self._record(
-            lambda launch: launch(pull_back, worlds, pulled), lambda launch: launch(sum_impulse, worlds, summed)
-        )
+        pull, add_up = (device.at(kernel, p.name) for kernel in (pull_back, sum_impulse))
+        self._record(lambda launch: launch(pull, worlds, pulled), lambda launch: launch(add_up, worlds, summed))
 
     def state(self) -> dict[str, wp.array]:
         return self._arrays

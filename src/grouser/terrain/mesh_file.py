@@ -63,7 +63,10 @@ def ply_values(file: Path) -> dict[str, np.ndarray]:
         return {}
     found = _load(file).metadata.get("_ply_raw", {}).get("vertex", {}).get("data", {})
     names = [name for name in getattr(found, "keys", lambda: found.dtype.names)() if name not in ("x", "y", "z")]
-    return {name: np.asarray(found[name], float).ravel() for name in names}
+    try:
+        return {name: np.asarray(found[name], float).ravel() for name in names}
+    except (TypeError, ValueError):
+        raise InputError(f"{file}: a property of the vertices is not one number for each") from None
 
 
 def _read(source: str | Path | tuple[Any, Any]) -> tuple[str, np.ndarray, np.ndarray]:

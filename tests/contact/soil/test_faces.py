@@ -223,6 +223,21 @@ def rolling(faces: bool, sideways: float) -> np.ndarray:
     return np.array(forces)
 
 
+def test_of_a_mesh_in_thousands_of_pieces_the_largest_faces_are_kept():
+    """Found by fuzzing: a damaged mesh, each of whose triangles is a face of its own, took minutes."""
+    random = np.random.default_rng(1)
+    sizes = random.uniform(0.02, 0.1, 5000)
+    corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]) * sizes[:, None, None]
+    apart = np.stack([np.arange(5000) % 70, np.arange(5000) // 70, np.zeros(5000)], axis=1)
+    vertices = (corners + apart[:, None]).reshape(-1, 3)
+    sides = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
+    triangles = (np.arange(5000)[:, None, None] * 4 + sides).reshape(-1, 3)
+    kept = steep_faces(prepare(vertices, triangles, width=0.1), 0.01)
+    expected = np.sort(sizes)[-len(kept) :][::-1]
+    assert len(kept) == 16
+    np.testing.assert_allclose([np.ptp(face.edges, axis=(0, 1)).max() for face in kept], expected, rtol=1e-6)
+
+
 def test_a_wheel_that_rolls_straight_ahead_does_not_feel_its_sides():
     assert np.array_equal(rolling(True, 0.0), rolling(False, 0.0))
 

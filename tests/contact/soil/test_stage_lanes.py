@@ -33,6 +33,8 @@ CASES = {
     "5 mm grid": {"spacing": 0.005},
     "shear with the soil": {"options": {"node_shear": True}},
     "two soils": {"two": True},
+    # Its last vertices, fewer than there are lanes, are near the soil then.
+    "foot upside down": {"upside_down": True},
 }
 
 
@@ -53,19 +55,19 @@ def rig_of(case: dict, dtype: str, lanes: bool) -> ManufacturedMotion:
     return ManufacturedMotion(SoilModule(ground, bodies, options), dtype=dtype, step=STEP)
 
 
-def place(rig: ManufacturedMotion, step: int) -> ManufacturedMotion:
-    time = step * STEP
+def place(rig: ManufacturedMotion, step: int, upside_down: bool = False) -> ManufacturedMotion:
+    time, turning = step * STEP, 0.0 if upside_down else 0.2
     down = min(time, 0.6)
     places = [
         [0.05 * time - 0.1, 0.0013 + 0.01 * time, 0.15 - 0.05 * down],
         [0.2, 0.06 - 0.05 * time, 0.06 - 0.04 * down],
     ]
-    turns = [quaternion(np.array([0, 0, 0.1 * time])), quaternion(np.array([0, 0, 0.2 * time]))]
+    turns = [quaternion(np.array([0, 0, 0.1 * time])), quaternion(np.array([np.pi * upside_down, 0, turning * time]))]
     sinking = time < 0.6
     return rig.place(
         position=np.array([places]), rotation=np.array([turns]),
         velocity=np.array([[[0.05, 0.01, -0.05 * sinking], [0, -0.05, -0.04 * sinking]]]),
-        spin=np.array([[[0.0, 0.9, 0.1], [0, 0, 0.2]]]),
+        spin=np.array([[[0.0, 0.9, 0.1], [0, 0, turning]]]),
     )  # fmt: skip
 
 
@@ -107,13 +109,13 @@ def assert_same_arrays(rigs: list[ManufacturedMotion], dtype: str, stage: str) -
 @pytest.mark.parametrize("case", CASES)
 def test_every_stage_of_commit(case, dtype):
     rigs = [rig_of(CASES[case], dtype, lanes) for lanes in (False, True)]
-    done = 0
+    upside_down, done = CASES[case].get("upside_down", False), 0
     for step in (40, 90, 130):
         for k in range(done, step):
-            place(rigs[0], k).advance()
+            place(rigs[0], k, upside_down).advance()
         done = step
         for rig in rigs:
-            place(rig, step)
+            place(rig, step, upside_down)
         before = rig_of(CASES[case], dtype, False)
         copy_state(rigs[0], before)
         for count in range(1, len(COMMIT) + 1):

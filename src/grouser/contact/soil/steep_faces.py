@@ -43,15 +43,19 @@ def steep_faces(surface: Surface, spacing: float) -> list[SteepFace]:
     edges, owners, sharp = edges_of(surface.vertices, surface.triangles, EDGE_COSINE)
     normals = face_normals(surface.vertices, surface.triangles)  # twice the area
     piece = pieces(surface.vertices, surface.triangles)
-    found = []
-    for one in np.unique(patch):
-        chosen = patch == one
-        area = normals[chosen].sum(axis=0)
-        size = float(np.linalg.norm(area))
-        unit = normals[chosen] / np.linalg.norm(normals[chosen], axis=1)[:, None]
+    members, of_edges = _members(patch), _members(patch[owners[sharp]])
+    sharp_edges = edges[sharp]
+    areas = {one: normals[triangles].sum(axis=0) for one, triangles in members.items()}
+    sizes = {one: float(np.linalg.norm(area)) for one, area in areas.items()}
+    found: list[SteepFace] = []
+    for one in sorted(members, key=lambda one: -sizes[one]):  # the largest first, until there are enough
+        if len(found) == MOST_FACES:
+            break
+        triangles, area, size = members[one], areas[one], sizes[one]
+        unit = normals[triangles] / np.linalg.norm(normals[triangles], axis=1)[:, None]
         if size == 0 or (unit @ area).min() < SMOOTH_COSINE * size:
             continue
-        outline = edges[sharp & chosen[owners].any(axis=1)]
+        outline = sharp_edges[of_edges.get(one, [])]
         if len(outline) < 3:
             continue
         corners = surface.vertices[np.unique(outline)]
@@ -60,19 +64,25 @@ def steep_faces(surface: Surface, spacing: float) -> list[SteepFace]:
             continue
         middle = (corners.min(axis=0) + corners.max(axis=0)) / 2
         radius = float(np.linalg.norm(corners - middle, axis=1).max())
-        whole = surface.vertices[np.unique(surface.triangles[piece == piece[chosen.argmax()]])]
+        whole = surface.vertices[np.unique(surface.triangles[piece == piece[triangles[0]]])]
         thickness = float((corners @ (area / size)).max() - (whole @ (area / size)).min())
         cuts = BLADE if thickness < THIN * spacing else CUTS if presses_on_nodes(surface, whole, spacing) else LEAVES
-        found.append(
-            (
-                size,
-                SteepFace(
-                    area / size, middle, radius, float(across[0]), surface.vertices[outline], surface.rolls, cuts
-                ),
-            )
-        )
-    found.sort(key=lambda pair: -pair[0])
-    return [face for _, face in found[:MOST_FACES]]
+        outline = surface.vertices[outline]
+        found.append(SteepFace(area / size, middle, radius, float(across[0]), outline, surface.rolls, cuts))
+    return found
+
+
+def _members(patch: np.ndarray) -> dict[int, np.ndarray]:
+    """Rows of each patch in order, from the patches of each row, (row,) or (row, 2)."""
+    if not len(patch):
+        return {}
+    flat = patch.reshape(len(patch), -1)
+    columns = flat.shape[1]
+    order = np.argsort(flat, axis=None, kind="stable")
+    sorted_patches = flat.ravel()[order]
+    starts = np.flatnonzero(np.diff(sorted_patches, prepend=-1))
+    parts = np.split(order // columns, starts[1:])
+    return {int(sorted_patches[start]): np.unique(part) for start, part in zip(starts, parts, strict=True)}
 
 
 def _in_plane(normal: np.ndarray) -> np.ndarray:
