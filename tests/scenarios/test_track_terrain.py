@@ -87,7 +87,8 @@ def test_a_bad_table_is_refused(tmp_path, text, message):
 def test_a_file_with_lists_at_its_vertices_is_refused(tmp_path):
     """Found by fuzzing: rows of different lengths in the text of a PLY file."""
     head = "ply\nformat ascii 1.0\nelement vertex 4\nproperty float x\nproperty float y\nproperty float z\n"
-    head += "property float stiffness\nproperty float cohesion\nelement face 2\nproperty list uchar int vertex_indices\nend_header\n"
+    head += "property float stiffness\nproperty float cohesion\nelement face 2\n"
+    head += "property list uchar int vertex_indices\nend_header\n"
     rows = ["0 0 0 1e6 500", "2 0 0 1e6 502", "2 1 0 1e6 5020 1 0 1e6 500", "3 0 1 2", "3 0 2 3"]
     (tmp_path / "ground.ply").write_text(head + "\n".join(rows) + "\n")
     with pytest.raises(InputError, match="a property of the vertices is not one number for each"):
