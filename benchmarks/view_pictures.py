@@ -80,6 +80,12 @@ def standing() -> dict[str, list[float]]:
     return {"qpos": [0, 0, quadruped.HIP + quadruped.FOOT, 1, 0, 0, 0, *angles], "ctrl": angles}
 
 
+def tracks(folder: Path) -> Path:
+    """A bulldozer that turns on sand."""
+    settings: dict[str, Any] = {"plastic": "dry-sand", "radii": [4.0], "stage": 4.0}
+    return grouser.run("bulldozer-turn", settings, out=folder, report=False).recording
+
+
 def rover(folder: Path) -> Path:
     """The rover of rover-course."""
     settings = {"waypoints": [[0, 0], [0.6, 0], [1.0, 0.2]]}
@@ -91,6 +97,7 @@ MOMENTS = {
     "dem": Moment(hills, 5.0),
     "dog": Moment(dog, 1.0),
     "wheel": Moment(cart, 5.0, "wheel", "wheel_rr"),
+    "tracks": Moment(tracks, 6.0),
     "replay": Moment(first_second, 0.5, replayed=True),
     "page": Moment(rover, 18.0, whole=True),
 }
