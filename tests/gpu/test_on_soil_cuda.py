@@ -41,6 +41,7 @@ def sim() -> Simulation:
     return carts()
 
 
+@pytest.mark.skipif(not wp.is_cpu_available(), reason="Warp was packed without its compiler for the CPU")
 def test_carts_on_their_own_soils_are_those_of_the_cpu(sim):
     sim.reset()
     reference = carts("cpu")
