@@ -6,7 +6,7 @@ import numpy as np
 
 from grouser.errors import InputError
 
-MOST_PIECES = 10_000_000  # largest number of triangles; a box of 20 m divided down to 3 cm has 5 million
+MOST_PIECES = 10_000_000  # largest number of triangles
 
 
 def piece_count(vertices: np.ndarray, triangles: np.ndarray, longest_edge: float) -> float:
@@ -17,10 +17,10 @@ def piece_count(vertices: np.ndarray, triangles: np.ndarray, longest_edge: float
     return float(np.maximum(1.0, np.maximum(length / longest_edge, 2 * area / longest_edge**2)).sum())
 
 
-def check_piece_count(pieces: float, what: str, longest_edge: float) -> None:
-    """Raise an InputError for more than MOST_PIECES triangles. `what` names the mesh."""
-    if pieces > MOST_PIECES:
+def check_piece_count(pieces: float, what: str, longest_edge: float, most: int = MOST_PIECES) -> None:
+    """Raise an InputError for more than `most` triangles. `what` names the mesh."""
+    if pieces > most:
         raise InputError(
-            f"{what}: edges of at most {longest_edge:g} m make about {pieces:.2g} triangles: "
-            f"allowed are {MOST_PIECES}; is it in metres?"
+            f"{what}: edges of at most {longest_edge:g} m make {pieces:.2g} triangles or more: "
+            f"allowed are {most}; is it in metres?"
         )

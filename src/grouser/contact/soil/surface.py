@@ -16,6 +16,7 @@ SMOOTH_COSINE = 0.85  # a face within about 30 degrees of its vertex normals is 
 UPRIGHT = 0.1  # vertical component of the normal below which a face is a wall and does not press (within 6 degrees)
 STRIP = 0.06  # [m] widest strip of a wheel's tread
 LARGEST_BODY = 20.0  # [m] largest size of a body that touches soil
+MOST_TRIANGLES = 1_000_000  # of one body: they take some 15 s of a processor before the first step
 LONGEST_EDGE = 0.03  # [m] coarser meshes are divided down to this, because vertices carry the shear state
 
 
@@ -87,8 +88,9 @@ def prepare(
         wrong = triangles.min() if triangles.min() < 0 else triangles.max()
         raise InputError(f"mesh of {name!r}: triangle index {wrong} is not allowed; allowed: 0 to {len(vertices) - 1}")
     if normals is None:
-        check_piece_count(piece_count(vertices, triangles, longest_edge), f"mesh of {name!r}", longest_edge)
-        vertices, triangles = divide(*weld(vertices, triangles), longest_edge)
+        what = f"mesh of {name!r}"
+        check_piece_count(piece_count(vertices, triangles, longest_edge), what, longest_edge, MOST_TRIANGLES)
+        vertices, triangles = divide(*weld(vertices, triangles), longest_edge, what)
     triangles = triangles[np.linalg.norm(face_normals(vertices, triangles), axis=1) > 0]
     if not len(triangles):
         raise InputError(f"mesh of {name!r}: every triangle has zero area")
@@ -159,8 +161,12 @@ def weld(vertices: np.ndarray, triangles: np.ndarray, tolerance: float = 1e-7):
     return vertices[first], inverse.reshape(-1)[triangles].astype(np.int32)
 
 
-def divide(vertices: np.ndarray, triangles: np.ndarray, longest_edge: float):
-    """Halve every edge longer than `longest_edge` [m], in both of its triangles at once, until none is left."""
+def divide(vertices: np.ndarray, triangles: np.ndarray, longest_edge: float, what: str = "mesh"):
+    """Halve every edge longer than `longest_edge` [m], in both of its triangles at once, until none is left.
+
+    Raises an InputError, which names `what`, instead of making more than MOST_TRIANGLES: long thin triangles give many
+    more pieces than their area says.
+    """
     while True:
         ends = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]], axis=2).astype(np.int64)  # (triangle, edge, 2)
         length = np.linalg.norm(vertices[ends[..., 0]] - vertices[ends[..., 1]], axis=2)
@@ -172,6 +178,7 @@ def divide(vertices: np.ndarray, triangles: np.ndarray, longest_edge: float):
         vertices = np.vstack([vertices, vertices[np.stack([wanted // count, wanted % count], axis=1)].mean(axis=1)])
         place = np.minimum(np.searchsorted(wanted, code), len(wanted) - 1)
         cut = wanted[place] == code
+        check_piece_count(len(triangles) + int(cut.sum()), what, longest_edge, MOST_TRIANGLES)
         triangles = _cut_at_midpoints(triangles, np.where(cut, count + place, -1)).astype(np.int32)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from grouser.contact.refinement import check_piece_count, piece_count
 from grouser.contact.soil.lugs import lug_tips
-from grouser.contact.soil.surface import Surface, bounding_spheres, chunks, divide, place_codes
+from grouser.contact.soil.surface import MOST_TRIANGLES, Surface, bounding_spheres, chunks, divide, place_codes
 
 # [cells] longest edge between vertices. Every point of a triangle is within edge / sqrt(3) of a vertex, so below
 # sqrt(3) / 2 every cell under the body has one. Krenn et al. 2008: smaller than the distance of the nodes.
@@ -19,8 +19,9 @@ def vertex_cloud(surface: Surface, spacing: float) -> Surface:
     """The surface with vertices less than a cell of `spacing` [m] apart. Lugs are rows of vertices at their tips."""
     edge = EDGE * spacing
     pieces = piece_count(surface.vertices, surface.triangles, edge)
-    check_piece_count(pieces, f"mesh of {surface.name!r} on a grid of {spacing:g} m", edge)
-    points, _ = divide(surface.vertices, surface.triangles, edge)
+    what = f"mesh of {surface.name!r} on a grid of {spacing:g} m"
+    check_piece_count(pieces, what, edge, MOST_TRIANGLES)
+    points, _ = divide(surface.vertices, surface.triangles, edge, what)
     if surface.grouser_count and surface.grouser_height > 0:
         points = np.vstack([points, lug_tips(surface, edge).points])
     order = np.argsort(place_codes(points, points.min(axis=0), float(np.ptp(points, axis=0).max())), kind="stable")
