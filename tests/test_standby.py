@@ -19,7 +19,7 @@ from grouser.campaign.worker_pool import ONE_THREAD
 from grouser.device import array, module
 from grouser.errors import InputError
 from grouser.launches import Launches
-from grouser.standby import LINE, SEATS, Standby, take_piece
+from grouser.standby import LINE, SEATS, Standby, choose_end, take_piece
 from grouser.thread_count import VARIABLE, threads_wanted
 from tests.waiting import eventually
 
@@ -28,16 +28,18 @@ PIECES = 64
 
 
 @wp.kernel(module=MODULE)
-def add_up(taken: array[int], times_out: array[int], sums_out: array[wp.float64], work: int):
-    """Count how often each piece is taken, and work on it for a while."""
-    piece = take_piece(taken)
+def add_up(taken: array[int], times_out: array[int], sums_out: array[wp.float64], ends_out: array[int], work: int):
+    """Count how often each piece is taken, from which end, and work on it for a while."""
+    end = choose_end(taken)
+    piece = take_piece(taken, PIECES, end)
     while piece < PIECES:
         times_out[piece] = times_out[piece] + 1
+        ends_out[piece] = end
         total = wp.float64(0.0)
         for k in range(work):
             total += wp.sin(wp.float64(k + piece))
         sums_out[piece] = total
-        piece = take_piece(taken)
+        piece = take_piece(taken, PIECES, end)
 
 
 class Sum:
@@ -51,7 +53,8 @@ class Sum:
         )
         self.times = wp.zeros(PIECES, dtype=wp.int32, device="cpu")
         self.sums = wp.zeros(PIECES, dtype=wp.float64, device="cpu")
-        inputs = [self.taken, self.times, self.sums, work]
+        self.ends = wp.zeros(PIECES, dtype=wp.int32, device="cpu")
+        inputs = [self.taken, self.times, self.sums, self.ends, work]
         self.run = Launches(
             lambda launch: workers.launch(launch, add_up, inputs, self.pieces, self.taken, self.laps)
         ).run
@@ -86,6 +89,19 @@ def test_every_piece_is_done_once_whoever_does_it(workers):
             assert np.array_equal(job.sums.numpy(), first)
         served(workers, job)
         del job
+
+
+def test_pieces_that_lie_together_stay_with_one_thread():
+    """Two threads take from either end until they meet: in the middle a piece may change hands, at the ends none."""
+    one = Standby(1)
+    try:
+        job = Sum(one)
+        for _ in range(20):
+            eventually(lambda: job.run() or job.ends.numpy().any(), "the worker does a piece", period=0.0)
+            ends = job.ends.numpy()
+            assert (np.diff(ends) >= 0).all(), ends
+    finally:
+        one.close()
 
 
 def test_a_worker_sleeps_when_there_is_nothing_to_do(workers):

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 PATIENCE = 600.0  # [s] a busy machine takes a hundredth of it, and one that hangs shall say where
@@ -13,11 +14,11 @@ LOOK_PERIOD = 0.02  # [s] between two looks
 
 
 def eventually(check: Callable[[], Any], what: str, period: float = LOOK_PERIOD) -> Any:
-    """What `check` returns once it is neither None nor False."""
+    """What `check` returns once it is neither None nor False, NumPy's included."""
     end = time.monotonic() + PATIENCE
     while True:
         found = check()
-        if found is not None and found is not False:
+        if found is not None and not (isinstance(found, (bool, np.bool_)) and not found):
             return found
         if time.monotonic() > end:
             pytest.fail(f"not within {PATIENCE:g} s: {what}")

@@ -3,8 +3,8 @@
 A step of a rover takes a fifth of a millisecond. Waking a thread takes a quarter of that, and Python's interpreter lock
 may take longer. So a worker stays in one compiled loop and polls a word in memory. The caller opens a request, a
 compiled function with its arguments, and runs it itself; a worker that sees the request runs the same function beside
-it. The function takes its work piece by piece from a counter, so it is done whether workers come or not. Then the
-caller closes the request and waits for those who are still inside.
+it. The function takes its work piece by piece, one thread from the front and one from the back, so it is done whether
+workers come or not. Then the caller closes the request and waits for those who are still inside.
 
 A worker sleeps on a semaphore after SPIN without a request. If it was kept off its core it steps back: others need the
 cores, and a caller who waits for a worker that does not run is slower than alone. It then stays away for BACK, and each
@@ -37,6 +37,10 @@ BACK = 20_000_000  # [ns] for which a worker stays away at first
 LONGEST = 1_000_000_000  # [ns] for which it stays away at most
 CALM = 500_000_000  # [ns] of work undisturbed after which it would stay away for BACK again
 PATIENCE = 2000  # polls after which a caller who waits for a worker naps, so that others, or it, have its core
+
+# Words of `taken`: pieces given, threads that came, pieces given from either end. They share a cache line.
+GIVEN, CAME, FROM_FRONT, FROM_BACK, TAKEN = range(5)
+FRONT, BACK_END = 0, 1
 
 # Words of the board. Both sides read and write them atomically; those of one line belong together.
 LINE = 16  # words: two cache lines, which processors fetch in pairs
@@ -83,7 +87,7 @@ NAMES = f"""
 SHARE = (
     NAMES
     + """
-    taken.data[0] = 0;
+    for (int k = 0; k < TAKEN; ++k) taken.data[k] = 0;
     function run = (function)calls.data[0].function;
     void* first = (void*)calls.data[0].first;
     void* second = (void*)calls.data[0].second;
@@ -121,7 +125,7 @@ SHARE = (
     #undef PUT
     #undef SWAP
     #undef PAUSE
-""".replace("PATIENCE", str(PATIENCE))
+""".replace("PATIENCE", str(PATIENCE)).replace("TAKEN", str(TAKEN))
 )
 
 SERVE = (
@@ -229,7 +233,7 @@ def serve_requests(board: array[wp.uint64], number: int): ...
 def share_work(
     calls: array[NativeCall], board: array[wp.uint64], pieces: array[int], taken: array[int], laps: array[wp.int64]
 ):  # fmt: skip
-    """Run a call here and in the workers at the same time, after `taken` is set to 0. Here alone if there are fewer
+    """Run a call here and in the workers at the same time, after `taken` is cleared. Here alone if there are fewer
     than two pieces of work, if `laps` says that stages are timed, or if no worker is free."""
     open_request(calls, board, pieces, taken, laps)
 
@@ -242,14 +246,41 @@ def serve(board: array[wp.uint64], number: int):
 
 @wp.func_native("""
     #if defined(__CUDA_ARCH__)
-        return atomicAdd(taken.data, 1);
+        return atomicAdd(taken.data + word, 1);
     #else
-        return __atomic_fetch_add(taken.data, 1, __ATOMIC_RELAXED);
+        return __atomic_fetch_add(taken.data + word, 1, __ATOMIC_RELAXED);
     #endif
 """)
-def take_piece(taken: array[int]) -> int:
-    """Number of the next piece of work, which no other thread gets."""
+def count_up(taken: array[int], word: int) -> int:
+    """Add 1 to a word of `taken`. Returns what it was, which no other thread gets."""
     ...
+
+
+@wp.func
+def choose_end(taken: array[int]):
+    """End of the row of pieces from which this thread takes: FRONT or BACK_END.
+
+    Pieces that lie together stay with one thread from step to step, and what they work on in the cache of its core. The
+    first to come, which is nearly always the caller, takes from the front.
+    """
+    return count_up(taken, CAME) % 2
+
+
+@wp.func
+def take_piece(taken: array[int], count: int, end: int):
+    """Number of the next of `count` pieces of work, which no other thread gets; `count`: there is none left."""
+    if count_up(taken, GIVEN) >= count:
+        return count
+    if end == FRONT:
+        return count_up(taken, FROM_FRONT)
+    return count - 1 - count_up(taken, FROM_BACK)
+
+
+@wp.func
+def take_back(taken: array[int]):
+    """All pieces are there again, and nobody has come."""
+    for word in range(TAKEN):
+        taken[word] = 0
 
 
 class Standby:

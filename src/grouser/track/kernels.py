@@ -13,7 +13,7 @@ from grouser import device
 from grouser.contact.soil import boxes
 from grouser.device import array, array2d
 from grouser.precision import mat66, quat, real, vec3, vec6
-from grouser.standby import take_piece
+from grouser.standby import choose_end, take_piece
 from grouser.terrain.ground import SURFACE, GroundArrays
 from grouser.track import types as t
 from grouser.track.stages import contacts as contact_stage
@@ -42,8 +42,10 @@ def run_tracks(
     tracks = c.track.shape[0]
     count = committed.placed.shape[0] * tracks
     index = wp.tid()
+    end = int(0)
     if shared == 1:
-        index = take_piece(taken)
+        end = choose_end(taken)
+        index = take_piece(taken, count, end)
     while index < count:
         world = index // tracks
         which = index % tracks
@@ -96,7 +98,7 @@ def run_tracks(
             wheel_stage.move_carriers(world, tr, carriers, h)
         pins.measure_tensions(world, tr, s, results)
         if shared == 1:
-            index = take_piece(taken)
+            index = take_piece(taken, count, end)
         else:
             index = count
 

@@ -16,7 +16,7 @@ from grouser.scenarios.exomars_drawbar import ExoMarsDrawbar
 from grouser.scenarios.exomars_drawbar import build as rover
 from grouser.simulation import Simulation
 from grouser.simulation.shapes import box
-from grouser.standby import standby
+from grouser.standby import standby, take_back
 from grouser.terrain import flat, soil
 from grouser.terrain.ground import TILE, Ground
 from grouser.thread_count import VARIABLE
@@ -34,7 +34,7 @@ SOFT = soil("dry-sand").replace(compression=0.3)
 def backwards(groups: BodyGroups):
     """The last group first, as if a thread were slow."""
     count = groups.count[0]
-    groups.taken[0] = 0
+    take_back(groups.taken)
     for k in range(count // 2):
         first = groups.first[k]
         groups.first[k] = groups.first[count - 1 - k]
@@ -46,7 +46,7 @@ def each_alone(groups: BodyGroups):
     """A wrong machine: bodies that overlap in different groups."""
     count = groups.order.shape[0]
     groups.count[0] = count
-    groups.taken[0] = 0
+    take_back(groups.taken)
     groups.waits[0] = 1
     for k in range(count):
         groups.order[k] = k

@@ -31,7 +31,7 @@ from grouser.contact.soil.types import (
 )
 from grouser.device import array, nonnegative, struct
 from grouser.precision import real
-from grouser.standby import LINE, take_piece
+from grouser.standby import LINE, choose_end, take_back, take_piece
 from grouser.terrain.ground import TILE
 from grouser.terrain.ground import GroundArrays as Ground
 
@@ -49,7 +49,8 @@ class BodyGroups:
     ends: array[int]  # (body,) 1: the last of its group
     first: array[int]  # (group,) place of its first body in `order`
     count: array[int]  # (1,) number of groups
-    taken: array[int]  # number of groups that threads have taken, in a cache line of its own
+    taken: array[int]  # what threads have taken, see standby.py, in a cache line of its own
+    in_turn: array[int]  # (body,) `order` of the last commit without those that wait
     waits: array[int]  # (1,) 1: a body that needs a new tile waits
     resume: array[int]  # (body,) 0: it is done or has not begun; else where a body that waits goes on
     label: array[int]  # (body,) first body of its group
@@ -68,13 +69,20 @@ def shared_groups(bodies: int) -> Any:
     """Groups for threads that share `bodies`, at first each a group of its own."""
     made: Any = BodyGroups()
     made.shared = 1
-    for name in ("order", "first"):
+    for name in ("order", "first", "in_turn"):
         setattr(made, name, wp.array(np.arange(bodies), dtype=wp.int32, device="cpu"))
     made.ends = wp.ones(bodies, dtype=wp.int32, device="cpu")
     made.count = wp.full(1, bodies, dtype=wp.int32, device="cpu")
     made.taken = wp.zeros(2 * LINE, dtype=wp.int32, device="cpu")
     made.waits = wp.zeros(1, dtype=wp.int32, device="cpu")
     made.resume, made.label = (wp.zeros(bodies, dtype=wp.int32, device="cpu") for _ in range(2))
+    return made
+
+
+def single_bodies(groups: Any) -> Any:
+    """Groups of one body each, in the order of a commit, so that a body stays with its thread."""
+    made = shared_groups(len(groups.in_turn))
+    made.order = groups.in_turn
     return made
 
 
@@ -193,11 +201,12 @@ def find_groups(groups: BodyGroups, place: Placement, bodies: int):
             for other in range(body, bodies):
                 if groups.label[other] == body:
                     groups.order[at] = other
+                    groups.in_turn[at] = other
                     groups.ends[at] = 0
                     at += 1
             groups.ends[at - 1] = 1
     groups.count[0] = count
-    groups.taken[0] = 0
+    take_back(groups.taken)
     groups.waits[0] = wp.where(count > 1, 1, 0)
 
 
@@ -214,7 +223,7 @@ def collect_waiting(groups: BodyGroups, bodies: int):
         groups.ends[at - 1] = 1
     groups.first[0] = 0
     groups.count[0] = wp.where(at > 0, 1, 0)
-    groups.taken[0] = 0
+    take_back(groups.taken)
     groups.waits[0] = 0
 
 
@@ -222,20 +231,28 @@ def collect_waiting(groups: BodyGroups, bodies: int):
 
 
 @wp.func
-def first_of_group(groups: BodyGroups):
+def own_end(groups: BodyGroups):
+    """End of the row of groups from which this thread takes, see `standby.choose_end`."""
+    if groups.shared == 0:
+        return 0
+    return choose_end(groups.taken)
+
+
+@wp.func
+def first_of_group(groups: BodyGroups, end: int):
     """Place in `order` of the first body of a group that no thread has taken; -1: there is none."""
-    group = take_piece(groups.taken)
+    group = take_piece(groups.taken, groups.count[0], end)
     if group >= groups.count[0]:
         return -1
     return groups.first[group]
 
 
 @wp.func
-def first_place(groups: BodyGroups):
+def first_place(groups: BodyGroups, end: int):
     """Place in `order` of the first body that this thread takes; -1: there is none."""
     if groups.shared == 0:
         return 0
-    return first_of_group(groups)
+    return first_of_group(groups, end)
 
 
 @wp.func
@@ -246,13 +263,13 @@ def body_at(groups: BodyGroups, at: int):
 
 
 @wp.func
-def next_place(groups: BodyGroups, at: int, bodies: int):
+def next_place(groups: BodyGroups, at: int, bodies: int, end: int):
     """Place in `order` of the body that this thread takes after that at `at`; -1: there is none."""
     if groups.shared == 0:
         return wp.where(at + 1 < bodies, at + 1, -1)
     if groups.ends[at] == 0:
         return at + 1
-    return first_of_group(groups)
+    return first_of_group(groups, end)
 
 
 @wp.func

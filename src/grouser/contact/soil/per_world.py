@@ -286,7 +286,8 @@ def commit_world(
         return
     bodies = b.rows.shape[0]
     stage_clock.begin_lap(o)
-    at = body_groups.first_place(groups)
+    thread = body_groups.own_end(groups)
+    at = body_groups.first_place(groups, thread)
     while at >= 0:
         body = nonnegative(body_groups.body_at(groups, at))
         slot = nonnegative(world * bodies + body)
@@ -346,7 +347,7 @@ def commit_world(
                 at = body_groups.put_off(groups, at, part)
                 break
         if waits:
-            at = body_groups.next_place(groups, at, bodies)
+            at = body_groups.next_place(groups, at, bodies, thread)
             continue
         if win.frame[slot].rows > 0 and status == t.FINE and step_error.is_loaded(disp, energy, slot):
             v = placement.contact_velocity(g, b, place, body, slot, end)
@@ -356,7 +357,7 @@ def commit_world(
             )
         status_out[world, body] = status
         stage_clock.end_lap(o, stages.BOOK)
-        at = body_groups.next_place(groups, at, bodies)
+        at = body_groups.next_place(groups, at, bodies, thread)
 
 
 @wp.kernel(module=MODULE)
@@ -374,7 +375,8 @@ def evaluate_world(
     world = nonnegative(wp.tid())
     bodies = b.rows.shape[0]
     stage_clock.begin_lap(o)
-    at = body_groups.first_place(groups)
+    thread = body_groups.own_end(groups)
+    at = body_groups.first_place(groups, thread)
     while at >= 0:
         body = nonnegative(body_groups.body_at(groups, at))
         slot = nonnegative(world * bodies + body)
@@ -396,4 +398,4 @@ def evaluate_world(
                     pred.wrench[slot], pred.sums[slot], pred.losses[slot], pred.loaded[slot], wrench_out, implicit_out,
                 )  # fmt: skip
             stage_clock.end_lap(o, stages.PUSH + 1 + stage)
-        at = body_groups.next_place(groups, at, bodies)
+        at = body_groups.next_place(groups, at, bodies, thread)
