@@ -16,7 +16,7 @@ import warp as wp
 
 from grouser import device
 from grouser.device import array, numpy_dtype, struct
-from grouser.quiet_warp import kernels_load
+from grouser.quiet_warp import check_room_to_compile, kernels_load
 
 Call = tuple[int, int, int]  # the fields of NativeCall
 SOURCES = {np.dtype(name): k for k, name in enumerate(("f8", "f4", "i4"))}  # number types that can be copied
@@ -124,6 +124,7 @@ class CompiledCall:
     """One kernel with its arguments, as a function of two pointers."""
 
     def __init__(self, kernel: Any, dim: Any, inputs: Sequence[Any]):
+        check_room_to_compile(kernel.module)
         with kernels_load(kernel.module.name):
             wp.load_module(kernel.module, device="cpu")
             launch: Any = wp.launch(kernel, dim=dim, inputs=list(inputs), device="cpu", record_cmd=True)

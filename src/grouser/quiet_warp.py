@@ -9,9 +9,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
-from grouser.errors import is_out_of_memory
+from grouser.errors import check_headroom, is_out_of_memory
 
+ONE_THREAD = 1  # block size of kernels on a CPU, by which they are kept
+COMPILING = 512 << 20  # [bytes] that the compiler of the largest module takes at most, with a margin
 NO_DRIVER = "NVIDIA CUDA driver"  # printed on every machine without a GPU; `grouser doctor` reports it
 _lock = threading.RLock()  # the output of the whole process is caught
 _started = False
@@ -57,6 +60,19 @@ def kernels_load(name: str) -> Iterator[None]:
         caught.pass_on()
         if failed is not None:
             raise failed
+
+
+def check_room_to_compile(module: Any) -> None:
+    """Raise MemoryError if a module has to be compiled with too little memory: the compiler would end the process."""
+    import warp
+
+    try:
+        check_headroom(COMPILING)
+    except MemoryError:
+        compiled = os.path.join(warp.config.kernel_cache_dir, module.get_module_identifier(ONE_THREAD))
+        if not os.path.isdir(compiled):
+            text = f"kernels of {module.name} have to be compiled, which may take {COMPILING >> 20} MiB"
+            raise MemoryError(text) from None
 
 
 @dataclass

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import mujoco
 import pytest
@@ -52,12 +55,13 @@ def test_a_process_that_gets_little_memory(tmp_path):
 @pytest.mark.skipif(not AVAILABLE, reason="the server needs Linux on x86-64")
 def test_a_scenario_on_soil_that_gets_little_memory(tmp_path):
     """From too little to enough: while MuJoCo builds the model, kernels are loaded, HDF5 is opened, the run goes on."""
+    command = ["run", "single-wheel", "--no-report", "--set", "speed=1", "--out"]
+    assert status([*command, str(tmp_path / "whole")]) == 0  # with kernels compiled
     server, ended = Server(), []
     for megabytes in (4, 16, *range(32, 52), 200):
         out = tmp_path / str(megabytes)
-        command = ["run", "single-wheel", "--no-report", "--set", "speed=1", "--out", str(out)]
         given = {"folder": str(tmp_path), "kinds": (), "number": 0, "error": 0, "persists": False}
-        one = server.ask({**given, "arguments": command, "memory": megabytes * MEGABYTE})
+        one = server.ask({**given, "arguments": [*command, str(out)], "memory": megabytes * MEGABYTE})
         judge(["a scenario"], out, {**one, "failed": ["memory"]}, megabytes, ())
         assert one["told"].count("\n") == (one["status"] != 0), one
         assert "memory" in one["told"] or one["status"] == 0, one
@@ -104,6 +108,29 @@ def test_commands_on_a_recording_that_get_little_memory(tmp_path, command):
         ended.append(one["status"])
     server.end()
     assert (ended[0], ended[-1]) == (2, 0)
+
+
+COMPILED_WITH_LITTLE = """
+import grouser.commands.run, grouser.simulation, sys
+from grouser.quiet_warp import start_warp
+from tests.faults.server import limit_memory
+start_warp()
+limit_memory(150 << 20)
+from grouser.cli import main
+sys.argv = ["grouser", "run", "single-wheel", "--no-report", "--out", sys.argv[1]]
+main()
+"""
+
+
+@pytest.mark.skipif(not AVAILABLE, reason="the limit is set as in the server, on Linux")
+def test_kernels_that_would_have_to_be_compiled_with_little_memory(tmp_path):
+    """No compiled kernels are there: the compiler would end the process by SIGABRT, without a word."""
+    command = [sys.executable, "-c", COMPILED_WITH_LITTLE, str(tmp_path / "out")]
+    given = {**os.environ, "WARP_CACHE_PATH": str(tmp_path / "kernels"), "GROUSER_THREADS": "1"}
+    ended = subprocess.run(command, env=given, capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    assert re.fullmatch(r"error: not enough memory: kernels of \S+ have to be compiled, .* 512 MiB\n", ended.stderr)
+    assert ended.returncode == 2
+    assert not (tmp_path / "out").exists()
 
 
 def test_memory_that_runs_out_while_kernels_are_loaded(capfd):
