@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from grouser.errors import check_headroom, is_out_of_memory
@@ -69,8 +70,8 @@ def check_room_to_compile(module: Any) -> None:
     try:
         check_headroom(COMPILING)
     except MemoryError:
-        compiled = os.path.join(warp.config.kernel_cache_dir, module.get_module_identifier(ONE_THREAD))
-        if not os.path.isdir(compiled):
+        compiled = Path(warp.config.kernel_cache_dir or "") / module.get_module_identifier(ONE_THREAD)
+        if not compiled.is_dir():
             text = f"kernels of {module.name} have to be compiled, which may take {COMPILING >> 20} MiB"
             raise MemoryError(text) from None
 
