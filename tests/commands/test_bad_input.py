@@ -227,12 +227,23 @@ def falling_ball(radius: float = 0.1) -> mujoco.MjSpec:
     )
 
 
+def two_hinges() -> mujoco.MjSpec:
+    """A wheel on two hinges about one axis, as where a closing tag is lost."""
+    hinges = "".join(f'<joint name="{name}" axis="0 1 0"/>' for name in ("one", "other"))
+    wheel = f'<body name="wheel" pos="0 0 0">{hinges}<geom type="sphere" size="0.1" mass="1"/></body>'
+    return mujoco.MjSpec.from_string(
+        f'<mujoco><worldbody><body name="hull" pos="0 0 1"><freejoint/><geom type="box" size=".1 .1 .01" mass="1"/>'
+        f"{wheel}</body></worldbody></mujoco>"
+    )
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
         (lambda: on_soil("no-such-robot.xml"), ["no-such-robot.xml"]),
         (lambda: on_soil(falling_ball(), "clay", ["bal"]), ["'bal'", "ball"]),
         (lambda: on_soil(falling_ball(), "clay", "wheel_.*"), ["wheel_.*", "ball"]),
+        (lambda: on_soil(two_hinges(), "clay", ["wheel"]), ["'one', 'other'", "without moving any mass"]),
         (lambda: on_soil(falling_ball(), "clay", ["ghost"]), ["'ghost'", "no shape"]),
         (lambda: on_soil(falling_ball(), "clya"), ["clya", "'clay'"]),
         (

@@ -130,16 +130,26 @@ def test_a_geotiff_of_too_many_pixels(tmp_path):
     refusal(lambda: terrain.from_geotiff(file, 1.0))
 
 
-def test_pixels_so_oblong_that_square_ones_are_too_many(tmp_path):
-    file = tmp_path / "a.tif"
-    tags = {33550: (1.0, 1e-9, 0.0), 33922: (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)}
+def geotiff(file: Path, step_x: float, step_y: float) -> Path:
+    """A GeoTIFF with pixels of this size."""
     from PIL.TiffImagePlugin import ImageFileDirectory_v2
 
     info = ImageFileDirectory_v2()
-    for tag, value in tags.items():
+    for tag, value in {33550: (step_x, step_y, 0.0), 33922: (0.0,) * 6}.items():
         info[tag], info.tagtype[tag] = value, 12
     Image.new("F", (16, 16)).save(file, tiffinfo=info)
+    return file
+
+
+def test_pixels_so_oblong_that_square_ones_are_too_many(tmp_path):
+    file = geotiff(tmp_path / "a.tif", 1.0, 1e-9)
     assert str(MOST_NODES) in refusal(lambda: terrain.from_geotiff(file))
+
+
+@pytest.mark.parametrize("side", [np.nan, np.inf])
+def test_pixels_whose_size_is_not_a_number(tmp_path, side):
+    file = geotiff(tmp_path / "a.tif", side, 1.0)
+    assert "allowed are positive sizes" in refusal(lambda: terrain.from_geotiff(file))
 
 
 # ---- files that name other files ---------------------------------------------------------------------

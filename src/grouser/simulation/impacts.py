@@ -20,6 +20,7 @@ import mujoco
 import numpy as np
 
 from grouser.contact.soil import Surface
+from grouser.errors import InputError
 from grouser.terrain.soils import Soil
 
 CALM = 0.75  # factor on the step of the rule above: spheres gain energy from 1.0 on, flat bodies from 1.5 (measured)
@@ -30,6 +31,7 @@ EDGES = np.concatenate([[0.0], DEPTHS])[:-1]  # [m] heights above the lowest poi
 ALL_ROUND, FACES = 26, 16  # landing directions checked: evenly spread ones, and normals of the largest faces
 EVEN = 1e-3  # [m] points at most this far above the lowest one touch together with it
 STANDING = 0.01  # [m] bodies at most this far above the lowest one land together with it
+SINGULAR = 1e-12  # smallest eigenvalue of the inertia matrix whose diagonal is scaled to 1
 LEANING = 0.7  # sine of the largest lean of a wheel: it does not land on its side
 
 
@@ -71,12 +73,27 @@ def longest_step(rates: np.ndarray) -> float:
     return float(calm[counts].min(initial=np.inf))
 
 
+def inertia_matrix(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
+    """Inertia matrix, (dof, dof). Raises an InputError if joints can move together without moving any mass."""
+    full = np.zeros((model.nv, model.nv))
+    mujoco.mj_fullM(model, data, full)
+    size = np.sqrt(np.diag(full))
+    if not model.nv or not size.all():  # MuJoCo itself refuses a joint that moves nothing
+        return full
+    values, vectors = np.linalg.eigh(full / size / size[:, None])
+    if values[0] < SINGULAR:
+        share = np.abs(vectors[:, 0])
+        moving = dict.fromkeys(int(model.dof_jntid[dof]) for dof in np.flatnonzero(share > 0.1 * share.max()))
+        names = ", ".join(repr(model.joint(joint).name or f"joint {joint}") for joint in moving)
+        raise InputError(f"{names}: they can move against each other without moving any mass: leave one of them out")
+    return full
+
+
 def stable_step(
     model: mujoco.MjModel, data: mujoco.MjData, surfaces: Mapping[str, Surface], soil: Soil
 ) -> tuple[str, float]:
     """The body that needs the shortest step, and that step [s]. `data`: start of the robot, after `mj_forward`."""
-    full = np.zeros((model.nv, model.nv))
-    mujoco.mj_fullM(model, data, full)
+    full = inertia_matrix(model, data)
     limits: dict[str, float] = {}
     standing: list[tuple[str, float, np.ndarray, np.ndarray]] = []
     for name, surface in surfaces.items():

@@ -74,12 +74,15 @@ class _Raster:
     def pixel_metres(self, what: str, body_radius: float | None) -> tuple[float, float]:
         """Pixel sides [m] along x and y."""
         step_x, step_y = self.pixel
-        if self.unit == "metre":
-            return step_x, step_y
         if self.unit == "pixel":
             raise InputError(f"terrain {what!r} does not say its pixel size: give spacing = … in m")
-        if self.unit != "degree":
+        if self.unit not in ("metre", "degree"):
             raise InputError(f"terrain {what!r} has pixels in {self.unit}: give spacing = … in m")
+        if not all(math.isfinite(step) and step > 0 for step in self.pixel):
+            text = f"terrain {what!r} has pixels of {step_x:g} x {step_y:g} {self.unit}s: allowed are positive sizes"
+            raise InputError(f"{text}, or spacing = … in m")
+        if self.unit == "metre":
+            return step_x, step_y
         if body_radius is None:
             raise InputError(
                 f"terrain {what!r} has pixels in degrees: give body_radius = … in m "
