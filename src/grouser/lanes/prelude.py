@@ -13,6 +13,7 @@ PRELUDE = f"""
 typedef real Reals __attribute__((ext_vector_type({LANES})));
 typedef decltype((Reals)(real(0)) < (Reals)(real(0))) Ints;
 typedef bool Bits __attribute__((ext_vector_type({LANES})));
+typedef int Numbers32 __attribute__((ext_vector_type({LANES})));
 #define LAMBDA(...) [&](__VA_ARGS__) {INLINE}
 #define SAME(a, ...) __is_same(__remove_cvref(decltype(a)), __VA_ARGS__)
 #define IS_NUMBER(a) (SAME(a, bool) || SAME(a, int) || SAME(a, real) || SAME(a, Reals) || SAME(a, Ints))
@@ -165,12 +166,21 @@ const auto Place3 = LAMBDA(Ints on, const auto& list, const auto& h, const auto&
 }};
 #define GATHERED(T, x) LAMBDA() {{ T v; for (int l = 0; l < {LANES}; ++l) v[l] = list.data[i[l]]x; return v; }}()
 #define GATHER(field) GATHERED(Reals, field)
-#define GATHER_INT(field) GATHERED(Ints, field)
+// Integers go through a register each: x86 has an instruction that loads eight at once, which takes longer.
+#if defined(__x86_64__)
+#define ALONE(x) LAMBDA() {{ int one = x; __asm__("" : "+r"(one)); return one; }}()
+#else
+#define ALONE(x) x
+#endif
+#define GATHER_INT(field) LAMBDA() {{ \\
+    Numbers32 v; \\
+    for (int l = 0; l < {LANES}; ++l) v[l] = ALONE(list.data[i[l]]field); \\
+    return __builtin_convertvector(v, Ints); \\
+}}()
 // Numbers that lie side by side in memory, such as the components of a vector, at eight places: loaded together and
 // then sorted into lanes, which takes half as long as one by one.
 typedef real Quad __attribute__((ext_vector_type(4)));
 typedef real Pair __attribute__((ext_vector_type(2)));
-typedef int Numbers32 __attribute__((ext_vector_type({LANES})));
 struct Four {{ Reals x0, x1, x2, x3; }};
 #define JOINED(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7)
 #define LOW(a, b) __builtin_shufflevector(a, b, 0, 4, 8, 12, 1, 5, 9, 13)
@@ -273,36 +283,39 @@ const auto LoadPart = LAMBDA(const auto& list, const auto& i, int q) {{  // one 
     }} else if constexpr (SAME(list.data[0].c[0], int)) return GATHER_INT(.c[q]);
     else return GATHER(.c[q]);
 }};
-// Store an element of an array of numbers or vectors in the lanes that are on. Elements one after another are written
-// as a whole, the others with what they were, but none after the last that is on: it may be another thread's.
-#define PUT_ONE_BY_ONE(x) \\
-    const auto ones = x; \\
-    for (int l = 0; l < {LANES}; ++l) if (on[l]) list.data[i.first + l] = ones[l]
-const auto Put = LAMBDA(Ints on, const auto& list, const auto& i, const auto& value) {{
+// Store numbers one after another in the lanes that are on, and touch no other: it may be another thread's.
+#if __has_builtin(__builtin_masked_store)
+const auto Keep = LAMBDA(Ints on, const auto& v, auto* to) {{
+    __builtin_masked_store(__builtin_convertvector(on, Bits), v, to);
+}};
+#else
+const auto Keep = LAMBDA(Ints on, const auto& v, auto* to) {{
+    if (!Any(~on)) __builtin_memcpy(to, &v, sizeof(v));
+    else for (int l = 0; l < {LANES}; ++l) if (on[l]) to[l] = v[l];
+}};
+#endif
+#define TWICE(k) __builtin_shufflevector(on, on, k, k, k, k, k + 1, k + 1, k + 1, k + 1)
+const auto KeepRun = LAMBDA(Ints on, Reals x0, Reals x1, Reals x2, Reals x3, real* to) {{
+    const Reals a = FIRST(x0, x1), b = SECOND(x0, x1), c = FIRST(x2, x3), d = SECOND(x2, x3);
+    Keep(TWICE(0), JOINED(UNSORTED(a, c, 0), UNSORTED(a, c, 1)), to);
+    Keep(TWICE(2), JOINED(UNSORTED(a, c, 2), UNSORTED(a, c, 3)), to + {LANES});
+    Keep(TWICE(4), JOINED(UNSORTED(b, d, 0), UNSORTED(b, d, 1)), to + 2 * {LANES});
+    Keep(TWICE(6), JOINED(UNSORTED(b, d, 2), UNSORTED(b, d, 3)), to + 3 * {LANES});
+}};
+const auto Put = LAMBDA(Ints on, const auto& list, const auto& i, const auto& value) {{  // store an element of an array
     if constexpr (SAME(i, int)) {{  // the same element in all lanes
         if constexpr (SAME(*list.data, int) || SAME(*list.data, real)) list.data[i] = Up(value)[0];
         else for (int q = 0; q < COUNT(value); ++q) list.data[i].c[q] = value.c[q][0];
     }} else if constexpr (SAME(*list.data, int) && SAME(i, Run)) {{
-        if (!on[{LANES} - 1]) {{ PUT_ONE_BY_ONE(Up(value)); return; }}
-        const Numbers32 v = __builtin_convertvector(Mix(on, Up(value), Load(list, i)), Numbers32);
-        __builtin_memcpy(list.data + i.first, &v, sizeof(v));
+        Keep(on, __builtin_convertvector(Up(value), Numbers32), list.data + i.first);
     }} else if constexpr (SAME(*list.data, real) && SAME(i, Run)) {{
-        if (!on[{LANES} - 1]) {{ PUT_ONE_BY_ONE(Up(value)); return; }}
-        const Reals v = Mix(on, Up(value), Load(list, i));
-        __builtin_memcpy(list.data + i.first, &v, sizeof(v));
+        Keep(on, Up(value), list.data + i.first);
     }} else if constexpr (SAME(*list.data, int) || SAME(*list.data, real)) {{
         const auto v = Up(value);
         for (int l = 0; l < {LANES}; ++l) if (on[l]) list.data[i[l]] = v[l];
     }} else if constexpr (SAME(*list.data, wp::vec_t<4, real>) && SAME(i, Run)) {{
-        real* to = (real*)(list.data + i.first);
         const auto v = VectorUp(value);
-        if (!on[{LANES} - 1]) {{
-            for (int l = 0; l < {LANES}; ++l) if (on[l]) for (int q = 0; q < 4; ++q) to[4 * l + q] = v.c[q][l];
-            return;
-        }}
-        const Four was = LoadRun(to);
-        const auto mixed = LAMBDA(int q, Reals before) {{ return Mix(on, v.c[q], before); }};
-        StoreRun(mixed(0, was.x0), mixed(1, was.x1), mixed(2, was.x2), mixed(3, was.x3), to);
+        KeepRun(on, v.c[0], v.c[1], v.c[2], v.c[3], (real*)(list.data + i.first));
     }} else if constexpr (SAME(*list.data, wp::vec_t<4, real>)) {{
         const auto v = VectorUp(value);
         if (!Any(~on)) StoreFour(v.c[0], v.c[1], v.c[2], v.c[3], LAMBDA(int l) {{ return (real*)(list.data + i[l]); }});

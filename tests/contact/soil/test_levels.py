@@ -12,7 +12,7 @@ from grouser.contact.soil import laws
 from grouser.contact.soil.pressure import CELLS, DEEPEST, FIRST, power_table, yield_at
 from grouser.contact.soil.pressure import bekker as tabled_bekker
 from grouser.contact.soil.types import Constants, Options
-from grouser.precision import real, vec2, vec3, vec4
+from grouser.precision import real, vec3, vec4
 from tests.contact.soil.law_calls import ROUND_OFF, SOILS, array, launch, shares
 
 wp.set_module_options({"enable_backward": False})
@@ -73,7 +73,7 @@ def options(n: float, k_e: float = 5e7):
     o, constants = Options(), np.zeros(1, dtype=Constants.numpy_dtype())
     constants["n"], constants["k_e"], constants["per_k_e"] = n, k_e, 1 / k_e
     o.soils = wp.array(constants, dtype=Constants, device="cpu")
-    o.powers = wp.array(power_table([n]), dtype=vec2, device="cpu")
+    o.powers = wp.array(power_table([n]), dtype=vec4, device="cpu")
     return o
 
 

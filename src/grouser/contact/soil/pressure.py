@@ -25,13 +25,19 @@ PER_CELL = wp.constant(real(CELLS / np.sqrt(DEEPEST)))
 
 
 def power_table(exponents: list[float]) -> np.ndarray:
-    """Table of z^n = x^(2 n) and its slope per interval, at equal steps of x = sqrt(z): (soil, CELLS + 1, 2)."""
+    """Table of z^n = x^(2 n) by intervals of x = sqrt(z): (soil, CELLS, 4).
+
+    The four are coefficients of the cubic Hermite polynomial in the share of an interval, the constant first.
+    """
     width = np.sqrt(DEEPEST) / CELLS
     x = width * np.arange(CELLS + 1)
-    out = np.zeros((len(exponents), CELLS + 1, 2))
+    out = np.zeros((len(exponents), CELLS, 4))
     for row, n in zip(out, exponents, strict=True):
-        row[:, 0] = x ** (2 * n)
-        row[1:, 1] = 2 * n * x[1:] ** (2 * n - 1) * width
+        value, slope = x ** (2 * n), np.zeros(CELLS + 1)
+        slope[1:] = 2 * n * x[1:] ** (2 * n - 1) * width
+        rise = np.diff(value)
+        cubic = slope[:-1] + slope[1:] - rise - rise
+        row[:] = np.stack((value[:-1], slope[:-1], rise - slope[:-1] - cubic, cubic), axis=1)
     return out
 
 
@@ -56,10 +62,7 @@ def bekker(o: Options, soil: int, modulus: real, depth: real):
         return laws.bekker(depth, modulus, o.soils[soil].n)
     f = x - real(i)
     a = o.powers[nonnegative(soil), nonnegative(i)]
-    b = o.powers[nonnegative(soil), nonnegative(i) + 1]
-    rise = b[0] - a[0]
-    cubic = a[1] + b[1] - rise - rise
-    return modulus * (a[0] + f * (a[1] + f * (rise - a[1] - cubic + f * cubic)))
+    return modulus * (a[0] + f * (a[1] + f * (a[2] + f * a[3])))
 
 
 PRESSURE_LAWS: dict[str, Any] = {"bekker": bekker}  # to add a law, write its function above and one entry here

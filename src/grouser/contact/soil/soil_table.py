@@ -60,7 +60,7 @@ class SoilTable:
         flat = [one for of_world in self._soils for one in of_world] + self._below
         columns = self._columns(flat)
         self.soils = records(at(t.Constants, self._p.name), columns, device)
-        self.powers = wp.array(self._power_rows(flat), dtype=self._p.vec2, device=device)
+        self.powers = wp.array(self._power_rows(flat), dtype=self._p.vec4, device=device)
         slots = self.worlds * bodies
         self.weakest, self.spoil_share = (wp.zeros(slots, dtype=self._p.real, device=device) for _ in range(2))
         self.margin = wp.zeros(slots, dtype=wp.int32, device=device)

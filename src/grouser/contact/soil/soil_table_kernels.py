@@ -10,7 +10,7 @@ import warp as wp
 from grouser.contact.soil.pressure import CELLS, DEEPEST
 from grouser.contact.soil.types import Constants
 from grouser.device import array, array2d, array3d, module
-from grouser.precision import real, vec2
+from grouser.precision import real, vec4
 from grouser.terrain.soils import RANGES, WALL_SHARE
 
 MODULE = module("grouser.contact.soil.soil_table")
@@ -111,11 +111,21 @@ def take_values(
                     values[field, world, soil] = given[field, world, soil]
 
 
+@wp.func
+def power_and_slope(i: int, twice: wp.float64):
+    """x^(2 n) at the start of interval `i` of the table of powers, and its slope per interval."""
+    x = wp.float64(WIDTH) * wp.float64(i)
+    slope = wp.float64(0.0)
+    if i > 0:
+        slope = twice * wp.pow(x, twice - wp.float64(1.0)) * wp.float64(WIDTH)
+    return wp.pow(x, twice), slope
+
+
 @wp.kernel(module=MODULE)
 def derive_soils(
     mask: array[int], values: array3d[wp.float64], caps: int, coulomb: int, gravity: wp.float64, bodies: int,
     lanes: int, face: wp.float64, shortest: wp.float64, longest: wp.float64, spacing: wp.float64, most: int,
-    soils_out: array[Constants], powers_out: array2d[vec2],
+    soils_out: array[Constants], powers_out: array2d[vec4],
     weakest_out: array[real], spoil_out: array[real], margin_out: array[int],
 ):  # fmt: skip
     """Compute constants, tables of powers and bounds of the chosen worlds. `lanes` threads per world.
@@ -137,11 +147,11 @@ def derive_soils(
         twice = wp.float64(2.0) * values[N, world, soil]
         i = int(lane)
         while i < powers_out.shape[1]:
-            x = wp.float64(WIDTH) * wp.float64(i)
-            slope = wp.float64(0.0)
-            if i > 0:
-                slope = twice * wp.pow(x, twice - wp.float64(1.0)) * wp.float64(WIDTH)
-            powers_out[row, i] = vec2(real(wp.pow(x, twice)), real(slope))
+            value, slope = power_and_slope(i, twice)
+            next_value, next_slope = power_and_slope(i + 1, twice)
+            rise = next_value - value
+            cubic = slope + next_slope - rise - rise
+            powers_out[row, i] = vec4(real(value), real(slope), real(rise - slope - cubic), real(cubic))
             i += lanes
     if lane == 0:
         reach = wp.max(shortest, wp.min(face / weakest, longest))

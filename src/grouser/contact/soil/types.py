@@ -132,7 +132,7 @@ class Options:
 
     soils: array[Constants]  # (soil,) those of world 0 first, if worlds have soils of their own
     active: array[int]  # (world,) 0: commit leaves this world as it is
-    powers: array2d[vec2]  # (soil, cell) table of z^n, see pressure.py
+    powers: array2d[vec4]  # (soil, cell) table of z^n, see pressure.py
     step: array[real]  # [s], (1,) step size
     sweeps: int  # maximum number of erosion sweeps per step; 0: no erosion
     weakest: array[real]  # (slot,) smallest slope limit (tangent) of the soils of its world
