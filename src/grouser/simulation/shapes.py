@@ -148,16 +148,10 @@ def placed(surface: Surface, rotation: np.ndarray, offset: np.ndarray) -> Surfac
         return np.column_stack([spheres[:, :3] @ rotation.T + offset, spheres[:, 3]])
 
     cones = np.column_stack([surface.triangle_cones[:, :3] @ rotation.T, surface.triangle_cones[:, 3]])
-    barrel = surface.barrel
-    if barrel is not None:
-        barrel = replace(
-            barrel, centre=rotation @ barrel.centre + offset, axis=rotation @ barrel.axis,
-            start=rotation @ barrel.start,
-        )  # fmt: skip
     return replace(
         surface, vertices=surface.vertices @ rotation.T + offset, normals=surface.normals @ rotation.T,
         vertex_spheres=moved(surface.vertex_spheres), triangle_spheres=moved(surface.triangle_spheres),
-        triangle_cones=cones, barrel=barrel,
+        triangle_cones=cones,
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ from grouser.contact.soil.layout import (
 from grouser.contact.soil.lugs import lug_pitch
 from grouser.contact.soil.small_shapes import SmallShape
 from grouser.contact.soil.steep_faces import SteepFace
-from grouser.contact.soil.surface import Barrel, Surface, bounding_spheres, chunks
+from grouser.contact.soil.surface import Surface, bounding_spheres, chunks
 from grouser.device import at
 from grouser.module import Motion, Outputs
 from grouser.precision import Precision
@@ -108,8 +108,7 @@ def body_arrays(
     b.first_triangle = make.start_indices([s.triangles for s in surfaces])
     b.first_vertex_chunk = make.start_indices([s.vertex_spheres for s in surfaces])
     b.first_triangle_chunk = make.start_indices([s.triangle_spheres for s in surfaces])
-    edges_left = [s.creases[: 0 if s.barrel else None] for s in surfaces]  # rims of barrels are found directly
-    b.first_crease = make.start_indices(edges_left)
+    b.first_crease = make.start_indices([s.creases for s in surfaces])
     b.half = make.array(np.array([np.abs(s.vertices).max(axis=0) for s in surfaces], p.numpy), p.vec3)
     b.edge = make.numbers(edges)
     b.grouser = make.numbers([s.grouser_height for s in surfaces])
@@ -124,30 +123,16 @@ def body_arrays(
     b.normals = make.joined([s.normals for s in surfaces], p.vec3)
     b.lugs = make.joined([s.lugs for s in surfaces], p.real)
     triangles = [s.triangles + start for s, start in zip(surfaces, starts[:-1], strict=True)]
-    creases = [edges + start for edges, start in zip(edges_left, starts[:-1], strict=True)]
+    creases = [s.creases + start for s, start in zip(surfaces, starts[:-1], strict=True)]
     b.triangles = make.array(np.concatenate(triangles).astype(np.int32), wp.vec3i)
     b.creases = make.array(np.concatenate(creases).astype(np.int32).reshape(-1, 2), wp.vec2i)
     bulge = np.concatenate([s.bulge for s in surfaces])
     names = ("sag_ab", "sag_bc", "sag_ca", "per_area")
     b.bulge = records(at(t.Bulge, p.name), dict(zip(names, bulge.T, strict=True)), device)
-    b.barrels = _barrel_records(surfaces, p, device)
     b.vertex_spheres = make.vector_and_number(t.Sphere, [s.vertex_spheres for s in surfaces], "centre", "radius")
     b.triangle_spheres = make.vector_and_number(t.Sphere, [s.triangle_spheres for s in surfaces], "centre", "radius")
     b.triangle_cones = make.vector_and_number(t.Cone, [s.triangle_cones for s in surfaces], "axis", "limit")
     return b, _shape_arrays(parts, make, p, device)
-
-
-def _barrel_records(surfaces: Sequence[Surface], p: Precision, device: Any) -> wp.array:
-    """Make the array of `types.Barrel`."""
-    none, rows, start = Barrel(np.zeros(3), np.zeros(3), np.zeros(3), 0.0, 0.0, 1, 1, 0), [], 0
-    for surface in surfaces:
-        first = surface.barrel.first if surface.barrel else len(surface.triangles)
-        rows.append(replace(surface.barrel or none, first=start + first))
-        start += len(surface.triangles)
-    names = ("centre", "axis", "start", "radius", "facets", "strips", "first")
-    columns: dict[str, Any] = {name: [getattr(row, name) for row in rows] for name in names}
-    columns["half"] = [row.width / 2 for row in rows]
-    return records(at(t.Barrel, p.name), columns, device)
 
 
 def _shape_arrays(parts: Sequence[Part], make: _Maker, p: Precision, device: Any) -> Any:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import warp as wp
 
 from grouser.contact.soil import (
-    barrel,
     boxes,
     erosion,
     grid_error,
@@ -30,7 +29,6 @@ from grouser.contact.soil import faces as pushing
 from grouser.contact.soil import points as pressing
 from grouser.contact.soil import shear as shearing
 from grouser.contact.soil import types as t
-from grouser.contact.soil.elements import Box
 from grouser.contact.soil.placement import MOST_PARTS
 from grouser.contact.soil.team_displacement import nodes_of
 from grouser.contact.soil.types import (
@@ -229,28 +227,13 @@ def raster_bodies(
     # Twice: first heights, then the triangles they belong to. A loop, whose end is not known to the compiler: heights
     # are found again only if both passes run the same instructions.
     hit = boxes.empty_box()
-    pose = barrel.BarrelPose()
-    around = boxes.empty_box()
-    if barrel.has_barrel(b, body):
-        pose = barrel.pose_of(g, b, place, win, body, slot, m)
-        hit = barrel.nodes_below(g, win, slot, pose)
-        around = barrel.rim_box(g, win, slot, pose)
-    below = hit
     mode = int(raster.HEIGHTS)
     while mode <= wp.where(lanes > 0, raster.TRIANGLES, raster.HEIGHTS):
-        rastered = team_surface.raster_triangles(g, b, place, win, verts, skin, world, body, slot, m, mode, lane, lanes)
-        hit = boxes.spanning(hit, rastered)
-        team_surface.lower_nodes(g, b, win, skin, pose, slot, below, mode, lane, lanes)
+        around = team_surface.raster_triangles(g, b, place, win, verts, skin, world, body, slot, m, mode, lane, lanes)
+        hit = boxes.spanning(hit, around)
         team.sync()
         mode += 1
     dirty = boxes.empty_box()
-    number = int(lane)
-    while number < barrel.rim_lines(around):
-        barrel.mark_rim(g, win, skin, pose, slot, around, number, raster.HEIGHTS)
-        number += lanes
-    if lane == 0 and not boxes.is_empty(around):  # nodes to which `mark_rim` may have written
-        frame = win.frame[slot]
-        dirty = boxes.common(boxes.grown(around, 2), Box(0, frame.rows - 1, 0, frame.columns - 1))
     crease = b.first_crease[body] + lane
     while crease < b.first_crease[body + 1]:
         raster.mark_crease(g, b, place, win, verts, skin, world, slot, crease, raster.HEIGHTS)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import warp as wp
 
 from grouser.contact.soil import (
-    barrel,
     body_groups,
     body_wrench,
     boxes,
@@ -139,26 +138,16 @@ def raster_body(
     g: Ground, b: Bodies, place: Placement, win: Window, verts: Vertices, skin: Skin,
     world: int, body: int, slot: int, m: BodyMotion,
 ):  # fmt: skip
-    """Rasterise those triangles, creases and the barrel of a body that may reach the soil."""
+    """Rasterise those triangles and creases of a body that may reach the soil."""
     cut = place.below[slot] + g.spacing
-    last = b.barrels[body].first
-    chunks = (last - b.first_triangle[body] + CHUNK - 1) // CHUNK
-    for c in range(b.first_triangle_chunk[body], b.first_triangle_chunk[body] + chunks):
+    last = b.first_triangle[body + 1]
+    for c in range(b.first_triangle_chunk[body], b.first_triangle_chunk[body + 1]):
         low = placement.sphere_bottom(b.triangle_spheres[c], m.position, m.R) <= cut
         # Two tests skip a whole chunk whose triangles are too high or all face upwards.
         if low and not placement.faces_up(b.triangle_cones[c], m.R):
             first = b.first_triangle[body] + (c - b.first_triangle_chunk[body]) * CHUNK
             for triangle in range(first, wp.min(first + CHUNK, last)):
                 raster.raster_triangle(g, b, place, win, verts, skin, world, slot, triangle, raster.SERIAL)
-    if barrel.has_barrel(b, body):
-        pose = barrel.pose_of(g, b, place, win, body, slot, m)
-        below = barrel.nodes_below(g, win, slot, pose)
-        if not boxes.is_empty(below):
-            barrel.lower_nodes(g, win, skin, pose, slot, below)
-            skin.hit[slot] = boxes.spanning(skin.hit[slot], below)
-        around = barrel.rim_box(g, win, slot, pose)
-        for number in range(barrel.rim_lines(around)):
-            barrel.mark_rim(g, win, skin, pose, slot, around, number, raster.SERIAL)
     for crease in range(b.first_crease[body], b.first_crease[body + 1]):
         raster.mark_crease(g, b, place, win, verts, skin, world, slot, crease, raster.SERIAL)
     if skin.hit[slot].row1 >= skin.hit[slot].row0:  # border nodes get marks too

@@ -79,16 +79,6 @@ def raise_reach(reaches: array[vec4], k: int, much: vec4):
 
 
 @wp.func
-def lower_together(b: Bodies, skin: Skin, k: int, z: real, triangle: int, mode: int):
-    """Lower the height of a node to z [m], that of a triangle. Many lanes may do this at once, in two passes."""
-    if mode == HEIGHTS:
-        lower(skin.height, k, z)
-        skin.triangle[k] = b.triangles.shape[0]
-    elif z == skin.height[k]:  # at equal heights take the first triangle, independent of thread order
-        wp.atomic_min(skin.triangle, k, triangle)
-
-
-@wp.func
 def raster_triangle(
     g: Ground, b: Bodies, place: Placement, win: Window, verts: Vertices, skin: Skin,
     world: int, slot: int, triangle: int, mode: int,
@@ -155,7 +145,11 @@ def raster_triangle(
                     skin.height[k] = wp.where(z < before, z, before)
                     skin.triangle[k] = wp.where(z < before, triangle, skin.triangle[k])
                 elif z < SEEN:
-                    lower_together(b, skin, k, z, triangle, mode)
+                    if mode == HEIGHTS:
+                        lower(skin.height, k, z)
+                        skin.triangle[k] = b.triangles.shape[0]
+                    elif z == skin.height[k]:  # at equal heights take the first triangle, independent of thread order
+                        wp.atomic_min(skin.triangle, k, triangle)
                 i = wp.where(j < j1, i, i + 1)
                 j = wp.where(j < j1, j + 1, j0)
     return box
@@ -188,43 +182,6 @@ def mark_beside(g: Ground, win: Window, skin: Skin, slot: int, i: int, j: int, i
 
 
 @wp.func
-def mark_on_column(g: Ground, win: Window, skin: Skin, slot: int, j: int, y: real, z: real, mode: int):
-    """Record that a sharp edge crosses column j of the window at row y [cells], at the height z [m]."""
-    one = real(1.0)
-    zero = real(0.0)
-    i = int(wp.floor(y))
-    if i >= 1 and i < win.frame[slot].rows - 2:
-        past = y - real(i)
-        extend_reach(win, skin, slot, i, j, vec4(zero, zero, past, zero), mode)
-        extend_reach(win, skin, slot, i + 1, j, vec4(zero, zero, zero, one - past), mode)
-        # At a node, which both sides of the edge may cover: it may also lie between this node and the last.
-        if past < cell_slack:
-            extend_reach(win, skin, slot, i - 1, j, vec4(zero, zero, one, zero), mode)
-        elif past > one - cell_slack:
-            extend_reach(win, skin, slot, i + 2, j, vec4(zero, zero, zero, one), mode)
-        near = wp.where(past < HALF, i, i + 1)
-        mark_beside(g, win, skin, slot, near, j, 2 * i + 1 - near, j, z)
-
-
-@wp.func
-def mark_on_row(g: Ground, win: Window, skin: Skin, slot: int, i: int, x: real, z: real, mode: int):
-    """Record that a sharp edge crosses row i of the window at column x [cells], at the height z [m]."""
-    one = real(1.0)
-    zero = real(0.0)
-    j = int(wp.floor(x))
-    if j >= 1 and j < win.frame[slot].columns - 2:
-        past = x - real(j)
-        extend_reach(win, skin, slot, i, j, vec4(past, zero, zero, zero), mode)
-        extend_reach(win, skin, slot, i, j + 1, vec4(zero, one - past, zero, zero), mode)
-        if past < cell_slack:
-            extend_reach(win, skin, slot, i, j - 1, vec4(one, zero, zero, zero), mode)
-        elif past > one - cell_slack:
-            extend_reach(win, skin, slot, i, j + 2, vec4(zero, one, zero, zero), mode)
-        near = wp.where(past < HALF, j, j + 1)
-        mark_beside(g, win, skin, slot, i, near, i, 2 * j + 1 - near, z)
-
-
-@wp.func
 def mark_crease(
     g: Ground, b: Bodies, place: Placement, win: Window, verts: Vertices, skin: Skin,
     world: int, slot: int, crease: int, mode: int,
@@ -243,18 +200,43 @@ def mark_crease(
         ya = A[1] - real(frame.row0)
         xb = B[0] - real(frame.column0)
         yb = B[1] - real(frame.row0)
+        one = real(1.0)
+        zero = real(0.0)
         if xa != xb:  # it crosses columns: each crossing lies between two rows
             j0 = wp.max(int(wp.ceil(wp.min(xa, xb) - cell_slack)), 0)
             j1 = wp.min(int(wp.floor(wp.max(xa, xb) + cell_slack)), frame.columns - 1)
             for j in range(j0, j1 + 1):
                 along = (real(j) - xa) / (xb - xa)
-                mark_on_column(g, win, skin, slot, j, ya + along * (yb - ya), A[2] + along * (B[2] - A[2]), mode)
+                y = ya + along * (yb - ya)
+                i = int(wp.floor(y))
+                if i >= 1 and i < frame.rows - 2:
+                    past = y - real(i)
+                    extend_reach(win, skin, slot, i, j, vec4(zero, zero, past, zero), mode)
+                    extend_reach(win, skin, slot, i + 1, j, vec4(zero, zero, zero, one - past), mode)
+                    # At a node, which both sides of the edge may cover: it may also lie between this node and the last.
+                    if past < cell_slack:
+                        extend_reach(win, skin, slot, i - 1, j, vec4(zero, zero, one, zero), mode)
+                    elif past > one - cell_slack:
+                        extend_reach(win, skin, slot, i + 2, j, vec4(zero, zero, zero, one), mode)
+                    near = wp.where(past < HALF, i, i + 1)
+                    mark_beside(g, win, skin, slot, near, j, 2 * i + 1 - near, j, A[2] + along * (B[2] - A[2]))
         if ya != yb:  # it crosses rows: each crossing lies between two columns
             i0 = wp.max(int(wp.ceil(wp.min(ya, yb) - cell_slack)), 0)
             i1 = wp.min(int(wp.floor(wp.max(ya, yb) + cell_slack)), frame.rows - 1)
             for i in range(i0, i1 + 1):
                 along = (real(i) - ya) / (yb - ya)
-                mark_on_row(g, win, skin, slot, i, xa + along * (xb - xa), A[2] + along * (B[2] - A[2]), mode)
+                x = xa + along * (xb - xa)
+                j = int(wp.floor(x))
+                if j >= 1 and j < frame.columns - 2:
+                    past = x - real(j)
+                    extend_reach(win, skin, slot, i, j, vec4(past, zero, zero, zero), mode)
+                    extend_reach(win, skin, slot, i, j + 1, vec4(zero, one - past, zero, zero), mode)
+                    if past < cell_slack:
+                        extend_reach(win, skin, slot, i, j - 1, vec4(one, zero, zero, zero), mode)
+                    elif past > one - cell_slack:
+                        extend_reach(win, skin, slot, i, j + 2, vec4(zero, one, zero, zero), mode)
+                    near = wp.where(past < HALF, j, j + 1)
+                    mark_beside(g, win, skin, slot, i, near, i, 2 * j + 1 - near, A[2] + along * (B[2] - A[2]))
 
 
 @wp.func

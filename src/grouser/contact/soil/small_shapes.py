@@ -247,12 +247,12 @@ def keep_triangles(surface: Surface, triangles: np.ndarray) -> Surface:
     """The surface reduced to the given triangles, in their order. All vertices stay."""
     if not len(triangles):
         none = np.zeros((0, 4))
-        empty = {"triangle_spheres": none, "triangle_cones": none, "bulge": none, "barrel": None}
+        empty = {"triangle_spheres": none, "triangle_cones": none, "bulge": none}
         return replace(surface, triangles=triangles, creases=surface.creases[:0], **empty)
     used = np.isin(surface.creases, triangles).all(axis=1)
     return replace(
         surface, triangles=triangles, creases=surface.creases[used],
         triangle_spheres=bounding_spheres([surface.vertices[np.unique(c)] for c in chunks(triangles)]),
         triangle_cones=normal_cones([face_normals(surface.vertices, c) for c in chunks(triangles)]),
-        bulge=bulges(surface.vertices, surface.normals, triangles), barrel=None,
+        bulge=bulges(surface.vertices, surface.normals, triangles),
     )  # fmt: skip

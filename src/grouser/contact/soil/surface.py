@@ -21,24 +21,6 @@ LONGEST_EDGE = 0.03  # [m] coarser meshes are divided down to this, because vert
 
 
 @dataclass(frozen=True)
-class Barrel:
-    """The round part of a wheel: a cylinder, whose height over a node is found directly (`barrel.py`), body frame.
-
-    Its triangles come last. Those of a strip of a facet are the two from `first` + 2 (facet strips + strip) on. Facets
-    count from `start` towards start x axis, strips along the axis.
-    """
-
-    centre: np.ndarray  # [m], (3,) in the middle of the axis
-    axis: np.ndarray  # (3,) unit vector
-    start: np.ndarray  # (3,) unit vector from the axis to the first vertices
-    radius: float  # [m]
-    width: float  # [m]
-    facets: int  # around it
-    strips: int  # along the axis
-    first: int  # number of its first triangle
-
-
-@dataclass(frozen=True)
 class Surface:
     """A triangle mesh in the body frame, prepared for soil contact."""
 
@@ -56,7 +38,6 @@ class Surface:
     grouser_width: float = 0.0  # [m] along the circumference
     width: float | None = None  # [m] b of k_c / b; None: found from the contact patch
     rolls: bool = False  # a wheel: it always presses on nodes, because slip digs on nodes only
-    barrel: Barrel | None = None  # see `barrel_of`; all of its creases are then the rims of the barrel
     name: str = "body"
 
     @property
@@ -90,13 +71,11 @@ def prepare(
     lugs: np.ndarray | None = None,
     normals: np.ndarray | None = None,
     longest_edge: float = LONGEST_EDGE,
-    in_order: int = 0,
     name: str = "body",
 ) -> Surface:
     """Check, refine and sort a mesh given in the body frame [m].
 
-    With `normals`, (vertex, 3), the mesh is used as it is: it is not welded or refined. Its first `in_order` triangles
-    then keep their order and come last.
+    With `normals`, (vertex, 3), the mesh is used as it is: it is not welded or refined.
     """
     vertices = np.asarray(vertices, float).reshape(-1, 3)
     triangles = np.asarray(triangles, np.int32).reshape(-1, 3)
@@ -119,7 +98,7 @@ def prepare(
         normals = vertex_normals(vertices, triangles)
     if lugs is None:
         lugs = np.zeros(len(vertices))
-    order, triangles = order_in_space(vertices, triangles, smooth_patches(vertices, triangles), in_order)
+    order, triangles = order_in_space(vertices, triangles, smooth_patches(vertices, triangles))
     vertices, normals, lugs = vertices[order], normals[order], lugs[order]
     creases = crease_edges(vertices, triangles)
     return Surface(
@@ -242,11 +221,10 @@ def smooth_patches(vertices: np.ndarray, triangles: np.ndarray, cosine: float = 
     return np.array([root(t) for t in range(len(triangles))])
 
 
-def order_in_space(vertices: np.ndarray, triangles: np.ndarray, patch: np.ndarray, in_order: int = 0):
+def order_in_space(vertices: np.ndarray, triangles: np.ndarray, patch: np.ndarray):
     """Sort vertices and triangles so that neighbours in space are neighbours in memory; triangles patch by patch.
 
-    Chunks then have small bounding spheres and narrow cones. The first `in_order` triangles come last, as they are.
-    Returns the order of the vertices and the new triangles.
+    Chunks then have small bounding spheres and narrow cones. Returns the order of the vertices and the new triangles.
     """
     low, length = vertices.min(axis=0), float(np.ptp(vertices, axis=0).max())
 
@@ -257,7 +235,6 @@ def order_in_space(vertices: np.ndarray, triangles: np.ndarray, patch: np.ndarra
     rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
     by_place = np.lexsort((code(vertices[triangles].mean(axis=1)), patch))
-    by_place = np.concatenate([by_place[by_place >= in_order], np.arange(in_order)])
     return order, rank[triangles[by_place]]
 
 
@@ -359,8 +336,7 @@ def wheel(
     for what, value in (("grouser_height", grouser_height), ("grouser_count", grouser_count)):
         if not (np.isfinite(value) and value >= 0):
             raise InputError(f"wheel.{what}: {value} is not allowed; it must be 0 or more")
-    strips = strips or int(np.ceil(width / STRIP))
-    vertices, triangles = wheel_mesh(radius, width, facets, strips)
+    vertices, triangles = wheel_mesh(radius, width, facets, strips or int(np.ceil(width / STRIP)))
     outward = vertices * (1.0, 0.0, 1.0)
     middle = np.linalg.norm(outward, axis=1) < 1e-9
     outward[middle] = vertices[middle] * (0.0, 1.0, 0.0)
@@ -372,38 +348,23 @@ def wheel(
         share = lug_share(angle, 2 * np.pi / facets, radius, grouser_count, grouser_width)
         lugs = np.where(on_rim, share, 0.0)
     rim = prepare(
-        vertices, triangles, width=width, normals=normals, lugs=lugs, name=name, in_order=2 * facets * strips,
+        vertices, triangles, width=width, normals=normals, lugs=lugs, name=name,
         grouser_height=grouser_height if grouser_count else 0.0,
     )  # fmt: skip
-    rim = replace(rim, rolls=True, barrel=barrel_of(rim, radius, width, facets, strips))
     if not (grouser_count and grouser_height):
-        return rim
-    return replace(rim, grouser_count=int(grouser_count), grouser_width=grouser_width)
-
-
-def barrel_of(rim: Surface, radius: float, width: float, facets: int, strips: int) -> Barrel | None:
-    """The barrel of a wheel made of `wheel_mesh`, if it is meant round: its facets bulge, and only its rims are sharp.
-
-    This is the one place that decides what is found directly. All else keeps its triangles: side walls, which press on
-    an inclined wheel only, wheels with few facets, and every mesh, whose form is not known for certain.
-    """
-    first = len(rim.triangles) - 2 * facets * strips
-    if first < 0 or len(rim.creases) != 2 * facets or not (np.abs(rim.bulge[first:, :3]).max(axis=1) > 0).all():
-        return None
-    x, y = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
-    return Barrel(np.zeros(3), y, x, radius, width, facets, strips, first)
+        return replace(rim, rolls=True)
+    return replace(rim, rolls=True, grouser_count=int(grouser_count), grouser_width=grouser_width)
 
 
 def wheel_mesh(radius: float, width: float, facets: int, strips: int) -> tuple[np.ndarray, np.ndarray]:
-    """Mesh of a wheel about the y axis: vertices [m], triangles. The tread comes first, in the order of `Barrel`."""
+    """Mesh of tread and side discs of a wheel about the y axis: vertices [m], triangles."""
     angle = 2 * np.pi * np.arange(facets) / facets
     y = np.linspace(-width / 2, width / 2, strips + 1)
     tread = np.zeros((facets, strips + 1, 3))
     tread[..., 0], tread[..., 1], tread[..., 2] = radius * np.cos(angle)[:, None], y, radius * np.sin(angle)[:, None]
     here = np.arange(facets)[:, None] * (strips + 1) + np.arange(strips)
     ahead = np.roll(here, -1, axis=0)
-    halves = np.stack([here, here + 1, ahead], -1), np.stack([here + 1, ahead + 1, ahead], -1)
-    triangles = [np.stack(halves, axis=2)]
+    triangles = [np.stack([here, here + 1, ahead], -1), np.stack([here + 1, ahead + 1, ahead], -1)]
     flat, faces = disc(radius, facets)
     vertices = [tread.reshape(-1, 3)]
     for side, turned in ((0, faces), (strips, faces[:, ::-1])):

@@ -1,7 +1,4 @@
-"""Stage `place` in lanes, and the barrels of wheels in `raster`: eight vertices or eight nodes of a row at once.
-
-Their laws are those of `placement.py` and `barrel.py`, translated by `grouser.lanes`.
-"""
+"""Stage `place` in lanes: eight vertices at once, by the laws of `placement.py`, translated by `grouser.lanes`."""
 
 from __future__ import annotations
 
@@ -9,18 +6,14 @@ from typing import Any
 
 import warp as wp
 
-from grouser.contact.soil import barrel, per_world, placement
-from grouser.contact.soil.barrel import BarrelPose
-from grouser.contact.soil.elements import Box
+from grouser.contact.soil import per_world, placement
 from grouser.contact.soil.lane_text import text_of
 from grouser.contact.soil.surface import CHUNK
 from grouser.contact.soil.types import (
     Bodies,
     BodyMotion,
     Placement,
-    Skin,
     Vertices,
-    Window,
 )
 from grouser.terrain.ground import GroundArrays as Ground
 
@@ -73,25 +66,11 @@ for (int l = 1; l < LANES; ++l) {
 place.lowest.data[slot] = wp::vec_t<3, real>(low.c[0][best], low.c[1][best], low.c[2][best]);
 """
 
-BARREL = """
-for (int i = below.row0; i <= below.row1; ++i)
-    for (int next = below.column0; next <= below.column1; next += LANES) {
-        // The last lanes of a row end with it: some nodes are lowered twice, with the same result.
-        const int back = below.column1 - LANES + 1;
-        const int j = next <= back ? next : back >= below.column0 ? back : below.column0;
-        lower_node(Numbers(Run{j}) <= below.column1, g, win, skin, p, slot, i, Run{j});
-    }
-"""
-
 
 def place_lanes(
     g: Ground, b: Bodies, place: Placement, verts: Vertices, world: int, body: int, slot: int, m: BodyMotion
 ):  # fmt: skip
     """`per_world.place_vertices` in lanes."""
-
-
-def lower_lanes(g: Ground, win: Window, skin: Skin, p: BarrelPose, slot: int, below: Box):
-    """`barrel.lower_nodes` in lanes."""
 
 
 def surface_stages() -> dict[Any, Any]:
@@ -109,5 +88,4 @@ def surface_stages() -> dict[Any, Any]:
     }
     return {
         per_world.place_vertices: native(PLACE, place_lanes, **of_vertex),
-        barrel.lower_nodes: native(BARREL, lower_lanes, lower_node=barrel.lower_node),
     }

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import warp as wp
 
-from grouser.contact.soil import barrel, boxes, placement, raster, team
+from grouser.contact.soil import boxes, placement, raster, team
 from grouser.contact.soil import shear as shearing
 from grouser.contact.soil import types as t
-from grouser.contact.soil.barrel import BarrelPose
-from grouser.contact.soil.elements import MANY, Box, Extent
+from grouser.contact.soil.elements import MANY, Extent
 from grouser.contact.soil.surface import CHUNK
 from grouser.contact.soil.types import Bodies, BodyMotion, Options, Placement, Skin, Vertices, Window
-from grouser.device import nonnegative
-from grouser.precision import cell_slack, real, vec3
+from grouser.precision import real, vec3
 from grouser.terrain.ground import GroundArrays as Ground
 from grouser.terrain.ground import surface_at
 
@@ -144,9 +142,9 @@ def raster_triangles(
     hit = boxes.empty_box()
     cut = place.below[slot] + g.spacing
     first = b.first_triangle[body]
-    last = b.barrels[body].first
+    last = b.first_triangle[body + 1]
     first_chunk = b.first_triangle_chunk[body]
-    chunks = (last - first + CHUNK - 1) // CHUNK
+    chunks = b.first_triangle_chunk[body + 1] - first_chunk
     base = int(0)
     while base < chunks:
         # Two tests skip a whole chunk whose triangles are too high or all face upwards.
@@ -168,26 +166,6 @@ def raster_triangles(
                 number += lanes
         base += lanes
     return hit
-
-
-@wp.func
-def lower_nodes(
-    g: Ground, b: Bodies, win: Window, skin: Skin, p: BarrelPose, slot: int, below: Box, mode: int,
-    lane: int, lanes: int,
-):  # fmt: skip
-    """See `barrel.lower_nodes`."""
-    if boxes.is_empty(below):
-        return
-    width = below.column1 - below.column0 + 1
-    slack = cell_slack * g.spacing
-    q = int(lane)
-    while q < boxes.node_count(below):
-        i = below.row0 + q // width
-        j = below.column0 + q % width
-        z, triangle = barrel.barrel_at(p, slack, real(j) * g.spacing - p.x, real(i) * g.spacing - p.y)
-        if z < SEEN:
-            raster.lower_together(b, skin, nonnegative(slot * win.nodes + i * win.side + j), z, triangle, mode)
-        q += lanes
 
 
 @wp.func

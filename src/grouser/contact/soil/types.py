@@ -185,20 +185,6 @@ class Cone:
 
 
 @struct
-class Barrel:
-    """The round part of a wheel, body frame; see `surface.Barrel`. Without one `radius` is 0."""
-
-    centre: vec3  # [m]
-    axis: vec3  # unit vector
-    start: vec3  # unit vector from the axis to the first vertices
-    radius: real  # [m]
-    half: real  # [m] half the width
-    facets: int
-    strips: int
-    first: int  # triangle; those before it are no part of the barrel. Without one: past the last
-
-
-@struct
 class Bodies:
     """Surfaces of all bodies, one after another. Constant. `first_*` are start indices, with the end as last entry."""
 
@@ -218,13 +204,12 @@ class Bodies:
     from_patch: array[int]  # (body,) 1: the width b is found from the contact patch
     rounded: array[int]  # (body,) 1: its surface is rounded somewhere
     rolls: array[real]  # [m], (body,) radius of a wheel; 0: it is none
-    barrels: array[Barrel]  # (body,)
     vertices: array[vec3]  # [m], (vertex,) body frame
     normals: array[vec3]  # (vertex,) outward, zero at a crease
     lugs: array[real]  # (vertex,) share of the surface around it that carries a grouser
     triangles: array[wp.vec3i]  # (triangle,) vertices, counter-clockwise from outside
     bulge: array[Bulge]  # (triangle,)
-    creases: array[wp.vec2i]  # (crease,) vertices; without the rims of barrels
+    creases: array[wp.vec2i]  # (crease,) vertices
     vertex_spheres: array[Sphere]  # (vertex chunk,)
     triangle_spheres: array[Sphere]  # (triangle chunk,)
     triangle_cones: array[Cone]  # (triangle chunk,)

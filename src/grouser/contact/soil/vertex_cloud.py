@@ -32,5 +32,4 @@ def vertex_cloud(surface: Surface, spacing: float) -> Surface:
         surface, vertices=points, normals=np.zeros_like(points), lugs=np.zeros(len(points)),
         triangles=rank[surface.triangles], creases=rank[surface.creases],
         vertex_spheres=bounding_spheres(chunks(points)), grouser_height=0.0, grouser_count=0,
-        barrel=None,
     )  # fmt: skip
