@@ -212,9 +212,8 @@ const auto LoadTwo = LAMBDA(auto from) {{
     }});
 }};
 #define UNSORTED(a, b, k) __builtin_shufflevector(a, b, k, k + 4, k + 8, k + 12)
-const auto StoreFour = LAMBDA(Reals x0, Reals x1, Reals x2, Reals x3, auto to) {{
+const auto Unsorted = LAMBDA(Reals x0, Reals x1, Reals x2, Reals x3, auto put) {{
     const Reals a = FIRST(x0, x1), b = SECOND(x0, x1), c = FIRST(x2, x3), d = SECOND(x2, x3);
-    const auto put = LAMBDA(int l, Quad v) {{ __builtin_memcpy(to(l), &v, sizeof(v)); }};
     put(0, UNSORTED(a, c, 0));
     put(1, UNSORTED(a, c, 1));
     put(2, UNSORTED(a, c, 2));
@@ -223,6 +222,9 @@ const auto StoreFour = LAMBDA(Reals x0, Reals x1, Reals x2, Reals x3, auto to) {
     put(5, UNSORTED(b, d, 1));
     put(6, UNSORTED(b, d, 2));
     put(7, UNSORTED(b, d, 3));
+}};
+const auto StoreFour = LAMBDA(Reals x0, Reals x1, Reals x2, Reals x3, auto to) {{
+    Unsorted(x0, x1, x2, x3, LAMBDA(int l, Quad v) {{ __builtin_memcpy(to(l), &v, sizeof(v)); }});
 }};
 // Elements of four numbers one after another in memory: as four vectors.
 const auto LoadRun = LAMBDA(const real* from) {{
@@ -320,6 +322,11 @@ const auto Put = LAMBDA(Ints on, const auto& list, const auto& i, const auto& va
         const auto v = VectorUp(value);
         if (!Any(~on)) StoreFour(v.c[0], v.c[1], v.c[2], v.c[3], LAMBDA(int l) {{ return (real*)(list.data + i[l]); }});
         else for (int l = 0; l < {LANES}; ++l) if (on[l]) for (int q = 0; q < 4; ++q) list.data[i[l]].c[q] = v.c[q][l];
+    }} else if constexpr (SAME(*list.data, wp::vec_t<3, real>)) {{
+        const auto v = VectorUp(value);
+        Unsorted(v.c[0], v.c[1], v.c[2], v.c[2], LAMBDA(int l, Quad quad) {{
+            if (on[l]) __builtin_memcpy(list.data + i[l], &quad, 3 * sizeof(real));
+        }});
     }} else {{
         const auto v = VectorUp(value);
         for (int l = 0; l < {LANES}; ++l)

@@ -17,6 +17,7 @@ from grouser.contact.soil import cell_pressure, per_world, traction
 from grouser.contact.soil.displacement_lanes import displacement_stages
 from grouser.contact.soil.erosion_lanes import erosion_stages
 from grouser.contact.soil.lane_text import text_of
+from grouser.contact.soil.shear_lanes import shear_stages
 from grouser.contact.soil.surface_lanes import surface_stages
 from grouser.contact.soil.types import (
     Bodies,
@@ -136,6 +137,7 @@ def lane_stages() -> dict[Any, Any]:
     return {
         **surface_stages(),
         **displacement_stages(),
+        **shear_stages(),
         **erosion_stages(),
         **window_stages(),
         per_world.predict: wp.func_native(text_of(PREDICT, predict_node=traction.predict_node))(predict_lanes),

@@ -159,6 +159,23 @@ def raster_body(
 
 
 @wp.func
+def shear_vertices(
+    g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, win: Window, verts: Vertices,
+    world: int, body: int, slot: int, m: BodyMotion,
+):  # fmt: skip
+    """Advance the shear state of the body's vertices near the soil."""
+    last = b.first_vertex[body + 1]
+    for c in range(b.first_vertex_chunk[body], b.first_vertex_chunk[body + 1]):
+        if verts.near_soil[world, c] == 1:
+            first = b.first_vertex[body] + (c - b.first_vertex_chunk[body]) * CHUNK
+            for v in range(first, wp.min(first + CHUNK, last)):
+                if verts.place[world, v][2] < place.top[slot]:  # else the vertex is above all soil: reset its shear
+                    shearing.shear_vertex(g, o, b, skin, win, verts, world, body, slot, v, m)
+                else:
+                    verts.shear[world, v] = vec3()
+
+
+@wp.func
 def shear(
     g: Ground, o: Options, b: Bodies, place: Placement, skin: Skin, win: Window, verts: Vertices,
     world: int, body: int, slot: int, m: BodyMotion,
@@ -172,15 +189,7 @@ def shear(
         return
     if b.first_triangle[body + 1] == b.first_triangle[body]:  # small shapes only: their points keep the shear
         return
-    last = b.first_vertex[body + 1]
-    for c in range(b.first_vertex_chunk[body], b.first_vertex_chunk[body + 1]):
-        if verts.near_soil[world, c] == 1:
-            first = b.first_vertex[body] + (c - b.first_vertex_chunk[body]) * CHUNK
-            for v in range(first, wp.min(first + CHUNK, last)):
-                if verts.place[world, v][2] < place.top[slot]:  # else the vertex is above all soil: reset its shear
-                    shearing.shear_vertex(g, o, b, skin, win, verts, world, body, slot, v, m)
-                else:
-                    verts.shear[world, v] = vec3()
+    shear_vertices(g, o, b, place, skin, win, verts, world, body, slot, m)
 
 
 # ---- evaluate ---------------------------------------------------------------------------------------------

@@ -53,12 +53,12 @@ def is_touching(g: Ground, skin: Skin, win: Window, slot: int, at: vec3, sheared
             n = corner_node(win, k, corner)
             w = corner_weight(inside, corner) + tiny
             part = vec2(w, w * win.levels[n][SURFACE])
-            if win.mark[n] == t.CONTACT:
-                pressed += part
-            elif skin.height[n] < SEEN:
-                free += part
-            else:
-                across += part
+            # No branches: which nodes are in contact differs from vertex to vertex.
+            in_contact = win.mark[n] == t.CONTACT
+            below = skin.height[n] < SEEN
+            pressed += wp.where(in_contact, part, vec2())
+            free += wp.where(below and not in_contact, part, vec2())
+            across += wp.where(below or in_contact, vec2(), part)
         if free[0] == real(0.0) and across[0] == real(0.0):
             touching = True
         else:
