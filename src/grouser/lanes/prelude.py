@@ -349,6 +349,16 @@ const auto Choose = LAMBDA(const auto& c, Ints on, auto yes, auto no) {  // the 
         return Blend(those, a, b);
     }
 };
+const auto ChooseLight = LAMBDA(const auto& c, Ints on, auto yes, auto no) {  // the same of a few operations: no jump
+    if constexpr (SAME(c, bool)) {
+        if (c) return Up(yes(on)); else return Up(no(on));
+    } else return Blend(c & on, Up(yes(c & on)), Up(no(on & ~c)));
+};
+const auto BranchLight = LAMBDA(const auto& c, Ints on, auto yes) {
+    if constexpr (SAME(c, bool)) {
+        if (c) yes(on);
+    } else yes(c & on);
+};
 const auto Branch = LAMBDA(const auto& c, Ints on, auto yes) {
     if constexpr (SAME(c, bool)) {
         if (c) yes(on);

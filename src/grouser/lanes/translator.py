@@ -21,6 +21,8 @@ BUILTINS = {
     "dot": "Dot", "cross": "Cross", "length": "Length", "floor": "Floor", "ceil": "Ceiling", "sign": "Sign",
     "transpose": "Transposed",
 }  # fmt: skip
+QUICK = {"min", "max", "clamp", "abs", "where", "sign"}  # as quick as an addition
+LIGHT = 12  # operations that take less time than a jump to somewhere else
 ONE_BY_ONE = {"pow": "Power", "log": "Logarithm", "exp": "Exponential"}  # no instruction does eight of these at once
 
 
@@ -113,7 +115,8 @@ class _Function:
                 rest = statements[k + 1 :]
                 condition = self.value(statement.test)
                 yes, no = self._block([*statement.body, *rest]), self._block([*statement.orelse, *rest])
-                text += f"return Choose({condition}, on, LAMBDA(Ints on) {{\n{yes}}}, LAMBDA(Ints on) {{\n{no}}});\n"
+                choose = "ChooseLight" if self._is_light([*statement.body, *statement.orelse, *rest]) else "Choose"
+                text += f"return {choose}({condition}, on, LAMBDA(Ints on) {{\n{yes}}}, LAMBDA(Ints on) {{\n{no}}});\n"
                 self.declared = outer
                 return text
             text += self._statement(statement)
@@ -154,10 +157,29 @@ class _Function:
 
     def _if(self, s: ast.If) -> str:
         condition = self.value(s.test)
-        text = f"{{ const auto holds = {condition};\nBranch(holds, on, {self._inner(s.body)});\n"
+        branch = "BranchLight" if self._is_light(s.body) else "Branch"
+        text = f"{{ const auto holds = {condition};\n{branch}(holds, on, {self._inner(s.body)});\n"
         if s.orelse:
-            text += f"Branch(Opposite(holds), on, {self._inner(s.orelse)});\n"
+            branch = "BranchLight" if self._is_light(s.orelse) else "Branch"
+            text += f"{branch}(Opposite(holds), on, {self._inner(s.orelse)});\n"
         return text + "}\n"
+
+    def _is_light(self, statements: Sequence[ast.stmt]) -> bool:
+        """Whether statements take less time than a jump that was not foreseen: a few simple operations."""
+        nodes = [node for statement in statements for node in ast.walk(statement)]
+        operations = [node for node in nodes if isinstance(node, (ast.BinOp, ast.AugAssign, ast.Compare, ast.Call))]
+        return len(operations) <= LIGHT and not any(map(self._takes_long, nodes))
+
+    def _takes_long(self, node: ast.AST) -> bool:
+        """Whether a part of a statement is more than one quick operation, or reads or writes memory."""
+        if isinstance(node, ast.Call):
+            called = eval(ast.unparse(node.func), self.names)
+            return isinstance(called, wp.Function) and getattr(called, "key", "") not in QUICK
+        if isinstance(node, (ast.BinOp, ast.AugAssign)):
+            return isinstance(node.op, (ast.Div, ast.FloorDiv, ast.Mod))
+        if isinstance(node, ast.Subscript):
+            return bool(self._array(node.value)[0]) or isinstance(node.ctx, ast.Store)
+        return isinstance(node, ast.For)
 
     def _for(self, s: ast.For) -> str:
         if not (isinstance(s.iter, ast.Call) and isinstance(s.target, ast.Name) and len(s.iter.args) < 3):
@@ -269,14 +291,15 @@ class _Function:
         return "", None
 
     def _place(self, array: str, index: ast.expr) -> str:
-        if isinstance(index, ast.Tuple):
-            return f"Place{len(index.elts)}(on, {array}, {', '.join(map(self.value, index.elts))})"
         names = {node.id for node in ast.walk(index) if isinstance(node, ast.Name)}
         # Not masked, an element that is loaded twice in different branches is loaded once.
-        looked_up = any(
-            isinstance(node, ast.Subscript) for node in ast.walk(index)
-        )  # may be anything in lanes that are off
+        looked_up = any(  # may be anything in lanes that are off; not so a component of a vector that is valid
+            isinstance(node, ast.Subscript) and getattr(node.value, "id", "") not in self.program.valid
+            for node in ast.walk(index)
+        )  # fmt: skip
         mask = "(Ints)(-1)" if names & self.program.valid and not looked_up else "on"
+        if isinstance(index, ast.Tuple):
+            return f"Place{len(index.elts)}({mask}, {array}, {', '.join(map(self.value, index.elts))})"
         return f"Place({mask}, {array}, {self.value(index)})"
 
     def _element(self, e: ast.Subscript) -> str:

@@ -42,12 +42,11 @@ const auto add_pairs = LAMBDA(int first, int count) {
     const Ints goes = Ahead(count) & Up(Up(pair_slides(
         Everywhere, g, o, skin, win, slot, start, pair >> 16, (pair >> 1) & 0x7fff, way)) != 0);
     const Ints low = Up(lower_node(Everywhere, win, k, n)), high = k + n - low;
-    for (int l = 0; l < count; ++l) {
-        const int one = -(int)goes[l];
-        pair_list[pairs] = (int)pair[l];
-        pairs += one;
-        steep_of[low[l]] += TAKES * one;
-        steep_of[high[l]] += GIVES * one;
+    pairs += Append(goes, pair, pair_list + pairs);
+    const Ints takes = goes & (Ints)(TAKES), gives = goes & (Ints)(GIVES);
+    for (int l = 0; l < LANES; ++l) {
+        steep_of[low[l]] += (int)takes[l];
+        steep_of[high[l]] += (int)gives[l];
     }
 };
 const auto add_full = LAMBDA() {  // all groups that fill the lanes
@@ -55,30 +54,39 @@ const auto add_full = LAMBDA() {  // all groups that fill the lanes
     for (; waiting - first >= LANES; first += LANES) add_pairs(first, LANES);
     if (first == 0) return;
     waiting -= first;
-    for (int l = 0; l < waiting; ++l) wait[l] = wait[first + l];
+    __builtin_memcpy(wait, wait + first, LANES * sizeof(int));
 };
 const auto add_rest = LAMBDA() {
     if (waiting > 0) add_pairs(0, waiting);
     waiting = 0;
 };
-const auto spread = [](unsigned bits) {  // every fourth bit
-    bits = (bits | bits << 12) & 0x000f000f;
-    bits = (bits | bits << 6) & 0x03030303;
-    return (bits | bits << 3) & 0x11111111;
+// Four numbers of each node beside each other.
+const auto ByNode = LAMBDA(Ints x0, Ints x1, Ints x2, Ints x3, Ints* to) {
+    const Ints a = FIRST(x0, x1), b = SECOND(x0, x1), c = FIRST(x2, x3), d = SECOND(x2, x3);
+    to[0] = JOINED(UNSORTED(a, c, 0), UNSORTED(a, c, 1));
+    to[1] = JOINED(UNSORTED(a, c, 2), UNSORTED(a, c, 3));
+    to[2] = JOINED(UNSORTED(b, d, 0), UNSORTED(b, d, 1));
+    to[3] = JOINED(UNSORTED(b, d, 2), UNSORTED(b, d, 3));
 };
-const auto rises = LAMBDA(auto k, auto n) { return Mask(Up(step_between(Everywhere, win, k, n)) > steep); };
+// Let the pairs of up to eight nodes with their neighbours wait: node by node, to the east, north, west and south.
+const auto add_waiting = LAMBDA(Ints node, Ints east, Ints north, Ints west, Ints south) {
+    const Ints pair = node << 1;
+    Ints pairs[4], which[4];
+    ByNode(pair, pair + 1, pair - (EAST_STEP << 1), pair + 1 - (NORTH_STEP << 1), pairs);
+    ByNode(east, north, west, south, which);
+    for (int q = 0; q < 4; ++q) waiting += Append(which[q], pairs[q], wait + waiting);
+};
+const auto rises = LAMBDA(auto k, auto n) { return Up(step_between(Everywhere, win, k, n)) > steep; };
 
 // Steep pairs among the nodes that may have changed since the last step.
 const auto loose = slides.loose.data[slot];
 for (int i = loose.row0; i <= loose.row1; ++i)
     for (int j = loose.column0; j <= loose.column1; j += LANES) {
         const Run k = {start + i * side + j};
-        const unsigned inside = Mask(Ahead(loose.column1 + 1 - j));
-        const unsigned east = rises(k, Run{k.first + 1}) & inside, north = rises(k, Run{k.first + side}) & inside;
-        for (unsigned bits = spread(east) | spread(north) << 1; bits; bits &= bits - 1) {
-            const int bit = __builtin_ctz(bits);
-            wait[waiting++] = (((i << 15) + j + (bit >> 2)) << 1) + (bit & 1);
-        }
+        const Ints inside = Ahead(loose.column1 + 1 - j);
+        const Ints east = rises(k, Run{k.first + 1}) & inside, north = rises(k, Run{k.first + side}) & inside;
+        if (!Any(east | north)) continue;  // nearly all nodes are at rest
+        add_waiting(Numbers(Run{(i << 15) + j}), east, north, (Ints)(0), (Ints)(0));
         add_full();
     }
 add_rest();
@@ -126,18 +134,11 @@ for (; pairs > 0 && sweep < o.sweeps; ++sweep) {
         const Ints node = Listed(moved_list + q, moved - q);
         const Ints k = (Ints)(start) + (node >> 15) * (Ints)(side) + (node & 0x7fff);
         const Ints west = k - 1, south = k - (Ints)(side);
-        const unsigned inside = Mask(Ahead(moved - q));
-        const unsigned from_west = Mask(Load(slides.queued, west) != stamp);
-        const unsigned from_south = Mask(Load(slides.queued, south) != stamp);
-        unsigned bits = spread(rises(k, k + 1) & inside) | spread(rises(k, k + (Ints)(side)) & inside) << 1
-            | spread(rises(k, west) & from_west & inside) << 2 | spread(rises(k, south) & from_south & inside) << 3;
-        int nodes[LANES];
-        for (int l = 0; l < LANES; ++l) nodes[l] = (int)node[l] << 1;
-        const int to_pair[4] = {0, 1, -(EAST_STEP << 1), 1 - (NORTH_STEP << 1)};
-        for (; bits; bits &= bits - 1) {
-            const int bit = __builtin_ctz(bits);
-            wait[waiting++] = nodes[bit >> 2] + to_pair[bit & 3];
-        }
+        const Ints inside = Ahead(moved - q);
+        const Ints from_west = inside & (Load(slides.queued, west) != stamp);
+        const Ints from_south = inside & (Load(slides.queued, south) != stamp);
+        add_waiting(node, rises(k, k + 1) & inside, rises(k, k + (Ints)(side)) & inside,
+            rises(k, west) & from_west, rises(k, south) & from_south);
         add_full();
     }
     add_rest();

@@ -26,6 +26,22 @@ const auto Most = LAMBDA(const auto& v) {
     for (int l = 1; l < LANES; ++l) most = v[l] > most ? v[l] : most;
     return most;
 };
+const auto Append = LAMBDA(Ints on, Ints v, int* to) {  // numbers of the lanes that are on; writes LANES in any case
+    const unsigned mask = Mask(on);
+    Numbers32 numbers = __builtin_convertvector(v, Numbers32);
+#if defined(__AVX512VL__)
+    typedef int Packed __attribute__((vector_size(sizeof(Numbers32))));
+    numbers = (Numbers32)__builtin_ia32_compresssi256_mask((Packed)numbers, (Packed)numbers, (unsigned char)mask);
+    __builtin_memcpy(to, &numbers, sizeof(numbers));
+#else
+    int count = 0;
+    for (int l = 0; l < LANES; ++l) {
+        to[count] = numbers[l];
+        count += mask >> l & 1;
+    }
+#endif
+    return __builtin_popcount(mask);
+};
 const auto Listed = LAMBDA(const int* list, int count) {  // numbers of a list; the first one again past its end
     Numbers32 v;
     __builtin_memcpy(&v, list, sizeof(v));

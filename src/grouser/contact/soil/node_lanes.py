@@ -55,18 +55,15 @@ const int start = slot * win.nodes, last = near.column1;
 enum { SUMS = 6 + 31 + 6 };
 Reals sums[SUMS];
 for (int q = 0; q < SUMS; ++q) sums[q] = (Reals)(real(0));
-struct List { int count; int i[2 * LANES + 1]; int j[2 * LANES + 1]; } lists[2];  // cells that yield, and others
-lists[0].count = lists[1].count = 0;
-const auto add_listed = [&](List& list, int count) {
-    Ints i, j;
-    for (int l = 0; l < LANES; ++l) {
-        i[l] = list.i[l < count ? l : 0];
-        j[l] = list.j[l < count ? l : 0];
-    }
-    const Ints on = Numbers(Run{0}) < count;
-    const auto node = node_force(
+// Nodes of which the whole cell yields, and others, which need many more operations.
+enum { KINDS = 2, ROW = 1 << 15 };
+struct List { int count; int node[(KINDS + 1) * LANES]; } lists[KINDS];
+for (int c = 0; c < KINDS; ++c) lists[c].count = 0;
+const auto add_listed = [&](const int* list, int count) {
+    const Ints node = Listed(list, count), i = node >> 15, j = node & (Ints)(ROW - 1), on = Ahead(count);
+    const auto part = node_force(
         on, g, o, b, place, win, skin, verts, disp, pred, world, body, slot, i, j, first, m);
-    const Reals* parts[3] = {(const Reals*)&node.x0, (const Reals*)&node.x1, (const Reals*)&node.x2};
+    const Reals* parts[3] = {(const Reals*)&part.x0, (const Reals*)&part.x1, (const Reals*)&part.x2};
     int q = 0;
     for (int k = 0; k < 6; ++k, ++q) sums[q] += on ? parts[0][k] : (Reals)(real(0));
     for (int k = 0; k < 31; ++k, ++q) sums[q] += on ? parts[1][k] : (Reals)(real(0));
@@ -74,36 +71,31 @@ const auto add_listed = [&](List& list, int count) {
 };
 int nodes = 0;
 for (int i = near.row0; i <= near.row1; ++i)
-    for (int j0 = near.column0; j0 <= last; j0 += LANES) {
-        const Ints inside = Numbers(Run{j0}) <= last;
-        const Run k = {start + i * win.side + j0};
+    for (int j = near.column0; j <= last; j += LANES) {
+        const Ints inside = Ahead(last + 1 - j);
+        const Run k = {start + i * win.side + j};
         const Ints on = inside & loaded(inside, pred, win.side, k, g.spacing);
-        if (!Any(on)) continue;
-        const Ints simple = Up(all_yields(on, win, pred, k));
-        // Each lane is written to the ends of both lists, and stays in the one to whose length it adds: no branches.
-        const unsigned some = Mask(on), easy = Mask(simple) & some, hard = some & ~easy;
-        int ends[2] = {lists[0].count, lists[1].count};
-        for (int l = 0; l < LANES; ++l) {
-            lists[0].j[ends[0]] = lists[1].j[ends[1]] = j0 + l;
-            lists[0].i[ends[0]] = lists[1].i[ends[1]] = i;
-            ends[0] += easy >> l & 1;
-            ends[1] += hard >> l & 1;
-        }
-        lists[0].count = ends[0];
-        lists[1].count = ends[1];
+        const unsigned some = Mask(on);
+        if (!some) continue;
+        const Ints kind = Up(all_yields(on, win, pred, k)) + 1, node = Numbers(Run{i * ROW + j});
         nodes += __builtin_popcount(some);
-        for (int c = 0; c < 2; ++c)
-            if (lists[c].count >= LANES) {
-                add_listed(lists[c], LANES);
-                lists[c].count -= LANES;
-                for (int l = 0; l < lists[c].count; ++l) {
-                    lists[c].i[l] = lists[c].i[l + LANES];
-                    lists[c].j[l] = lists[c].j[l + LANES];
-                }
-            }
+        for (int c = 0; c < KINDS; ++c) {
+            List& list = lists[c];
+            list.count += Append(on & (kind == c), node, list.node + list.count);
+            if (list.count < LANES) continue;
+            add_listed(list.node, LANES);
+            list.count -= LANES;
+            __builtin_memcpy(list.node, list.node + LANES, LANES * sizeof(int));
+        }
     }
-for (int c = 0; c < 2; ++c)
-    if (lists[c].count > 0) add_listed(lists[c], lists[c].count);
+// What is left of all lists, one after another.
+List rest;
+rest.count = 0;
+for (int c = 0; c < KINDS; ++c) {
+    __builtin_memcpy(rest.node + rest.count, lists[c].node, LANES * sizeof(int));
+    rest.count += lists[c].count;
+}
+for (int first = 0; first < rest.count; first += LANES) add_listed(rest.node + first, rest.count - first);
 real one[SUMS];
 for (int q = 0; q < SUMS; ++q) {
     one[q] = real(0);
@@ -133,7 +125,11 @@ def force_lanes(
 @cache
 def lane_stages() -> dict[Any, Any]:
     """Functions of the stages and what replaces them, for `device.at`: all stages in lanes."""
-    of_node = {"node_force": traction.node_force, "loaded": traction.loaded, "all_yields": cell_pressure.all_yields}
+    of_node = {
+        "node_force": traction.node_force,
+        "loaded": traction.loaded,
+        "all_yields": cell_pressure.all_yields,
+    }
     return {
         **surface_stages(),
         **displacement_stages(),
@@ -141,5 +137,5 @@ def lane_stages() -> dict[Any, Any]:
         **erosion_stages(),
         **window_stages(),
         per_world.predict: wp.func_native(text_of(PREDICT, predict_node=traction.predict_node))(predict_lanes),
-        per_world.force: wp.func_native(text_of(FORCE, **of_node))(force_lanes),
+        per_world.force: wp.func_native(text_of(FORCE, whole=("k", "corners"), **of_node))(force_lanes),
     }

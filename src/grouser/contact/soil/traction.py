@@ -22,7 +22,7 @@ from grouser.contact.soil.types import (
     Window,
 )
 from grouser.device import nonnegative
-from grouser.precision import real, vec3, vec6
+from grouser.precision import real, vec3, vec4, vec6
 from grouser.terrain.ground import SURFACE
 from grouser.terrain.ground import GroundArrays as Ground
 
@@ -155,24 +155,21 @@ def loaded(pred: Prediction, side: int, k: int, cell: real):
 
 
 @wp.func
-def within_triangle(verts: Vertices, world: int, corners: wp.vec3i, column: real, row: real):
-    """Barycentric coordinates of a point (column, row) in a triangle, in plan view."""
-    A = verts.place[world, nonnegative(corners[0])]
-    B = verts.place[world, nonnegative(corners[1])] - A
-    C = verts.place[world, nonnegative(corners[2])] - A
-    per = real(1.0) / (B[0] * C[1] - C[0] * B[1])
+def within_triangle(A: vec3, B: vec3, C: vec3, column: real, row: real):
+    """Barycentric coordinates of a point (column, row) in a triangle in plan view, from the places of its corners."""
+    b = B - A
+    c = C - A
+    per = real(1.0) / (b[0] * c[1] - c[0] * b[1])
     x = column - A[0]
     y = row - A[1]
-    v = (x * C[1] - C[0] * y) * per
-    w = (B[0] * y - x * B[1]) * per
+    v = (x * c[1] - c[0] * y) * per
+    w = (b[0] * y - x * b[1]) * per
     return vec3(real(1.0) - v - w, v, w)
 
 
 @wp.func
-def sample_shear(b: Bodies, verts: Vertices, world: int, triangle: int, column: real, row: real):
-    """Shear state (body frame) at a point inside a triangle, linear between its vertices."""
-    corners = b.triangles[nonnegative(triangle)]
-    w = within_triangle(verts, world, corners, column, row)
+def sample_shear(verts: Vertices, world: int, corners: wp.vec3i, w: vec3):
+    """Shear state (body frame) at a point inside a triangle, linear between its vertices; `w`: barycentric."""
     return (
         w[0] * verts.shear[world, nonnegative(corners[0])]
         + w[1] * verts.shear[world, nonnegative(corners[1])]
@@ -181,18 +178,15 @@ def sample_shear(b: Bodies, verts: Vertices, world: int, triangle: int, column: 
 
 
 @wp.func
-def carries_lugs(b: Bodies, triangle: int):
+def carries_lugs(b: Bodies, corners: wp.vec3i):
     """Whether a triangle carries any part of a grouser."""
-    corners = b.triangles[nonnegative(triangle)]
     total = b.lugs[nonnegative(corners[0])] + b.lugs[nonnegative(corners[1])] + b.lugs[nonnegative(corners[2])]
     return total > real(0.0)
 
 
 @wp.func
-def lug_share(b: Bodies, verts: Vertices, world: int, triangle: int, column: real, row: real):
+def lug_share(b: Bodies, corners: wp.vec3i, w: vec3):
     """Share of the surface that carries a grouser at a point inside a triangle, linear between its vertices."""
-    corners = b.triangles[nonnegative(triangle)]
-    w = within_triangle(verts, world, corners, column, row)
     return (
         w[0] * b.lugs[nonnegative(corners[0])]
         + w[1] * b.lugs[nonnegative(corners[1])]
@@ -229,7 +223,9 @@ def covered_part(g: Ground, win: Window, skin: Skin, pred: Prediction, k: int):
     west = pred.end[nonnegative(k - 1)].height
     north = pred.end[nonnegative(k + win.side)].height
     south = pred.end[nonnegative(k - win.side)].height
-    reach = skin.reach[k]
+    reach = vec4()
+    if east >= SEEN or west >= SEEN or north >= SEEN or south >= SEEN:
+        reach = skin.reach[k]
     to_east = wp.where(east < SEEN, HALF, reach[t.EAST])
     to_west = wp.where(west < SEEN, HALF, reach[t.WEST])
     to_north = wp.where(north < SEEN, HALF, reach[t.NORTH])
@@ -277,12 +273,16 @@ def node_force(
     # covered part: at the node itself the moment would jump when an edge passes a row of nodes.
     lift = load.zx * middle_x + load.zy * middle_y
     arm = first_node + vec3(real(j) * cell + middle_x, real(i) * cell + middle_y, z + lift) - h * m.velocity
+    corners = b.triangles[nonnegative(skin.triangle[k])]
+    A = verts.place[world, nonnegative(corners[0])]
+    B = verts.place[world, nonnegative(corners[1])]
+    C = verts.place[world, nonnegative(corners[2])]
+    here_column = real(win.frame[slot].column0 + j)
+    here_row = real(win.frame[slot].row0 + i)
     by_tips = b.grouser[body] > zero and o.lug_tips == 1  # the lugs press with points of their own
     if b.grouser[body] > zero and not by_tips:
-        if carries_lugs(b, skin.triangle[k]):
-            here_column = real(win.frame[slot].column0 + j)
-            here_row = real(win.frame[slot].row0 + i)
-            lugs = lug_share(b, verts, world, skin.triangle[k], here_column, here_row)
+        if carries_lugs(b, corners):
+            lugs = lug_share(b, corners, within_triangle(A, B, C, here_column, here_row))
             above = yield_offset + pred.end[k].given_way
             gain = lug_gain(o, win, pred, k, modulus, under, normal_pressure, lugs, b.grouser[body] - above)
             normal_pressure *= gain
@@ -306,12 +306,12 @@ def node_force(
     if o.shear_law == t.SHEAR_DISPLACEMENT:
         # The shear state belongs to the body's point that will be over the node at the end of the step. Sample it where
         # that point is now.
-        at_column = real(win.frame[slot].column0 + j) - h * v[0] * g.per_spacing
-        at_row = real(win.frame[slot].row0 + i) - h * v[1] * g.per_spacing
+        at_column = here_column - h * v[0] * g.per_spacing
+        at_row = here_row - h * v[1] * g.per_spacing
         if o.node_shear == 1:
             s = win.node_shear[k]
         else:
-            s = m.R * sample_shear(b, verts, world, skin.triangle[k], at_column, at_row)
+            s = m.R * sample_shear(verts, world, corners, within_triangle(A, B, C, at_column, at_row))
         s, grip = laws.shear_at_end(s - wp.dot(s, normal) * normal, v_t, h / soil.shear_k, cap)
     elif o.shear_law == t.SHEAR_LIMIT:
         # A pure limit law has no direction at rest, so it is regularised below the creep speed.
