@@ -143,7 +143,10 @@ def test_constants_that_the_device_derives_are_those_of_the_host(dtype, digits):
     for name, array in table.state().items():
         there, here = host[name], array.numpy()
         for field in there.dtype.names or [...]:
-            np.testing.assert_allclose(here[field], there[field], rtol=digits, err_msg=f"{name} {field}")
+            size = np.abs(there[field])
+            if name == "soil_powers":  # coefficients are differences of powers: as right as the largest of an interval
+                size = size.max(axis=-1, keepdims=True)
+            assert (np.abs(here[field] - there[field]) <= digits * size).all(), f"{name} {field}"
 
 
 def test_values_on_the_device_change_the_chosen_worlds_and_wrong_ones_leave_a_world_as_it_is():
