@@ -3,15 +3,21 @@
 A curve has values y at places x (pressures over sinkage, pulls over slip). With the residuals r = (y - m)/sigma of the
 law m, or of their logarithms where the scatter is a share of the value:
 
-    r ~ N(0, s^2 (I + d^2 R) + E R E),  R_ij = exp(-(x_i - x_j)^2 / (2 l^2))
+    r ~ N(0, s^2 (I + d^2 D) + E R(h) E),  D = (1 - w) R(l) + w I,  R_ij(l) = exp(-(x_i - x_j)^2 / (2 l^2))
 
 I is the scatter of single values; s is 1 if the scatter was given, from 1 up if only the least that it can be was
-given, and sampled over a wide range if nothing was. d^2 R is the discrepancy
-(Kennedy and O'Hagan 2001): a smooth deviation of the law from the soil, d times the scatter, the same along a curve
-over a length l and independent from curve to curve. Every kind of data has its own d, sampled with the soil: a law that
-follows its data leaves d small and the answer as narrow as the data allow, a law that cannot follow gets a large d and
-a wide answer. E is the error of an emulator, 0 for closed forms. Its errors in pull, torque and sinkage of one test go
-together: between the curves a and b of a test stands C_ab E_a R E_b, with the correlation C that runs left out show.
+given, and sampled over a wide range if nothing was. d^2 D is the discrepancy (Kennedy and O'Hagan 2001): a deviation
+of the law from the soil, d times the scatter, independent from curve to curve. Every kind of data has its own d,
+sampled with the soil: a law that follows its data leaves d small and the answer as narrow as the data allow, a law that
+cannot follow gets a large d and a wide answer.
+
+Nobody knows before how a law deviates along a curve: the same over a length l, or differently from point to point with
+a share w, as values do that repeat worse than was stated. The density is its mean over SHAPES (l, w), the same one for
+all tests of plates, of shear, of wheels or of rovers. The data say which shape is likely, and predictions between
+points draw it from that. Where s is sampled, it stands for all that differs from point to point, and w is 0.
+
+E is the error of an emulator, 0 for closed forms. Its errors in pull, torque and sinkage of one test go together:
+between the curves a and b of a test stands C_ab E_a R(h) E_b, with the correlation C that runs left out show.
 """
 
 from __future__ import annotations
@@ -28,11 +34,18 @@ from grouser.identification import laws
 from grouser.identification.data import Measurements, PlateTest, Scatter, ShearTest
 
 Values = Mapping[str, np.ndarray]  # constants (draw,) by name
+Shapes = tuple[tuple[float, float], ...]  # (l, w) of the discrepancy
 Stated = Literal["given", "at least", "estimated"]  # what the data say about a scatter
 DEVIATION = (0.003, 50.0)  # range of d, uniform in its logarithm: from nothing to all
 SCATTER = (0.003, 0.5)  # range of s where no scatter is given, as a share of the value; uniform in its logarithm
 OVER_LEAST = 2.0  # the range of s above a least scatter ends where SCATTER does, but not below this (assumed)
-LENGTH = 0.5  # l over the extent of a curve: half of it, so that a misfit cannot pass for scatter (assumed)
+LENGTHS = (0.2, 0.45, 1.0)  # l over the extent of a curve: from a fifth to all of it (assumed)
+PART = 0.3  # w of a deviation that partly differs from point to point (assumed)
+# (l, w) of the deviation, each as likely before the data (assumed). With one of them alone, bands between few points
+# are as sure as that one is right.
+SHAPES = (*((length, w) for w in (0.0, PART) for length in LENGTHS), (1.0, 1.0))
+EMULATOR_LENGTH = 0.5  # h over the extent of a curve: tests/identification/test_wheel_coverage.py prints what runs show
+AT_ONCE = 100  # draws whose covariances are in memory at once: seven of 150 points each take 130 MB
 WHEEL_FLOOR = 0.1  # of the root mean square of a curve: least value to which the scatter of a wheel is a share
 
 
@@ -54,6 +67,7 @@ class Curve:
     place_unit: str = "1"
     test: str = ""  # curves of one test have their places and their emulator in common
     coupled: Mapping[str, float] = field(default_factory=dict)  # C_ab by group
+    _modes: dict[Shapes, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def known(self) -> bool:
@@ -72,18 +86,29 @@ class Curve:
             return float(np.mean(self.sigma))
         return float(np.mean(self.sigma) / max(np.sqrt(np.mean(self.y**2)), 1e-300))
 
-    @cached_property
-    def correlation(self) -> np.ndarray:
-        """R, (point, point)."""
-        extent = float(np.ptp(self.x)) or 1.0
-        apart = (self.x[:, None] - self.x[None, :]) / (LENGTH * extent)
+    @property
+    def kind(self) -> str:
+        """plate, shear, wheel or rover: curves of a kind share the shape of the discrepancy."""
+        return self.group.split(" ", 1)[0]
+
+    def correlation(self, length: float, others: np.ndarray | None = None) -> np.ndarray:
+        """R (point, point) at the points of the curve and `others` (point,), for l over the extent of the curve."""
+        x = self.x if others is None else np.concatenate([self.x, others])
+        apart = (x[:, None] - x[None, :]) / (length * (float(np.ptp(self.x)) or 1.0))
         return np.exp(-0.5 * apart**2)
 
-    @cached_property
-    def modes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Eigenvalues (point,) and eigenvectors (point, mode) of R."""
-        values, vectors = np.linalg.eigh(self.correlation)
-        return np.maximum(values, 0.0), vectors
+    def modes(self, shapes: Shapes) -> tuple[np.ndarray, np.ndarray]:
+        """Eigenvalues (shape, mode) of D, and its eigenvectors side by side, (point, shape x mode)."""
+        if shapes not in self._modes:
+            found = [np.linalg.eigh(self.correlation(length)) for length, _ in shapes]
+            values = [(1 - w) * np.maximum(one.eigenvalues, 0.0) + w for one, (_, w) in zip(found, shapes, strict=True)]
+            self._modes[shapes] = np.stack(values), np.concatenate([one.eigenvectors for one in found], axis=1)
+        return self._modes[shapes]
+
+    def deviation(self, shape: tuple[float, float], others: np.ndarray | None = None) -> np.ndarray:
+        """D (point, point) at the points of the curve and `others` (point,)."""
+        smooth = self.correlation(shape[0], others)
+        return (1 - shape[1]) * smooth + shape[1] * np.eye(len(smooth))
 
     def residuals(self, predicted: np.ndarray) -> np.ndarray:
         """r, (draw, point), of predictions (draw, point)."""
@@ -91,32 +116,35 @@ class Curve:
             return (np.log(self.y) - np.log(np.maximum(predicted, 1e-300))) / self.sigma
         return (self.y - predicted) / self.sigma
 
-    def log_density(self, values: Values, s: np.ndarray, d: np.ndarray) -> np.ndarray:
-        """ln p(y), (draw,), up to a constant, of a curve without an emulator."""
+    def log_density(self, values: Values, s: np.ndarray, d: np.ndarray, shapes: Shapes) -> np.ndarray:
+        """ln p(y | shape), (shape, draw), up to a constant, of a curve without an emulator."""
         r = self.residuals(self.predict(values))
-        weights, vectors = self.modes
-        variance = s[:, None] ** 2 * (1 + d[:, None] ** 2 * weights)
-        return -0.5 * np.sum((r @ vectors) ** 2 / variance + np.log(variance), axis=1)
+        weights, vectors = self.modes(shapes)
+        variance = s[:, None, None] ** 2 * (1 + d[:, None, None] ** 2 * weights)
+        white = (r @ vectors).reshape(variance.shape)
+        return -0.5 * np.sum(white**2 / variance + np.log(variance), axis=2).T
 
 
 def joint_log_density(
-    curves: Sequence[Curve], values: Values, s: Sequence[np.ndarray], d: Sequence[np.ndarray]
+    curves: Sequence[Curve], values: Values, s: Sequence[np.ndarray], d: Sequence[np.ndarray], shapes: Shapes
 ) -> np.ndarray:
-    """ln p(y), (draw,), up to a constant, of all curves of a test whose emulator errs in all of them at once."""
+    """ln p(y | shape), (shape, draw), up to a constant, of all curves of a test whose emulator errs in all at once."""
     errors = [curve.error(values) / curve.sigma for curve in curves if curve.error is not None]
     r = np.concatenate([curve.residuals(curve.predict(values)) for curve in curves], axis=1)
     points = len(curves[0].x)
-    covariance = np.empty((len(r), r.shape[1], r.shape[1]))
+    emulator = curves[0].correlation(EMULATOR_LENGTH)
+    deviation = np.stack([curves[0].deviation(shape) for shape in shapes])[:, None]
+    covariance = np.empty((len(shapes), len(r), r.shape[1], r.shape[1]))
     for a, one in enumerate(curves):
         for b, other in enumerate(curves):
-            part = one.coupled[other.group] * errors[a][:, :, None] * one.correlation * errors[b][:, None, :]
+            part = one.coupled[other.group] * errors[a][:, :, None] * emulator * errors[b][:, None, :]
             if a == b:
-                part += (s[a] * d[a])[:, None, None] ** 2 * one.correlation
                 part[:, np.arange(points), np.arange(points)] += s[a][:, None] ** 2
-            covariance[:, a * points : (a + 1) * points, b * points : (b + 1) * points] = part
+                part = part + (s[a] * d[a])[:, None, None] ** 2 * deviation
+            covariance[:, :, a * points : (a + 1) * points, b * points : (b + 1) * points] = part
     lower = np.linalg.cholesky(covariance)
-    white = np.linalg.solve(lower, r[:, :, None])[:, :, 0]
-    return -0.5 * np.sum(white**2, axis=1) - np.sum(np.log(np.diagonal(lower, axis1=1, axis2=2)), axis=1)
+    white = np.linalg.solve(lower, np.broadcast_to(r[:, :, None], (len(shapes), *r.shape, 1)))[..., 0]
+    return -0.5 * np.sum(white**2, axis=2) - np.sum(np.log(np.diagonal(lower, axis1=2, axis2=3)), axis=2)
 
 
 @dataclass(frozen=True)
@@ -125,6 +153,7 @@ class Likelihood:
 
     curves: tuple[Curve, ...]
     discrepancy: bool = True  # false: d = 0, the law is taken as exact
+    shapes: Shapes = SHAPES  # of the discrepancy, each as likely as the others before the data
 
     @cached_property
     def groups(self) -> tuple[str, ...]:
@@ -165,14 +194,47 @@ class Likelihood:
     def log_density(self, values: Values, hyper: np.ndarray) -> np.ndarray:
         """ln p(all data), (draw,), up to a constant."""
         total = np.zeros(len(hyper))
+        for found in self.by_shape(values, hyper).values():
+            total += np.logaddexp.reduce(found, axis=0) - math.log(len(found))
+        return total
+
+    def shapes_of(self, kind: str) -> Shapes:
+        """The shapes that the deviation of a kind may have: smooth ones alone where all of its scatters are sampled."""
+        if not self.discrepancy:
+            return self.shapes[:1]
+        if any(curve.known for curve in self.curves if curve.kind == kind):
+            return self.shapes
+        return tuple(shape for shape in self.shapes if shape[1] == 0) or self.shapes
+
+    def by_shape(self, values: Values, hyper: np.ndarray) -> dict[str, np.ndarray]:
+        """ln p(data of a kind | shape), (shape, draw), up to a constant, by kind."""
+        found: dict[str, np.ndarray] = {}
         for curves in self.tests:
+            kind, shapes = curves[0].kind, self.shapes_of(curves[0].kind)
             s = [self.scatter(hyper, curve) for curve in curves]
             d = [self.deviation(hyper, curve.group) for curve in curves]
             if curves[0].error is None:
-                total += sum(one.log_density(values, *pair) for one, *pair in zip(curves, s, d, strict=True))
+                parts = [one.log_density(values, a, b, shapes) for one, a, b in zip(curves, s, d, strict=True)]
+                density = np.sum(parts, axis=0)
             else:
-                total += joint_log_density(curves, values, s, d)
-        return total
+                density = joint_log_density(curves, values, s, d, shapes)
+            found[kind] = found[kind] + density if kind in found else density
+        return found
+
+    def shares(self, values: Values, hyper: np.ndarray) -> dict[str, np.ndarray]:
+        """Probability of each shape given each soil, (shape, draw) by kind; in the order of `shapes_of`."""
+        parts: dict[str, list[np.ndarray]] = {}
+        for first in range(0, len(hyper), AT_ONCE):
+            some = slice(first, first + AT_ONCE)
+            found = self.by_shape({name: column[some] for name, column in values.items()}, hyper[some])
+            for kind, one in found.items():
+                parts.setdefault(kind, []).append(np.exp(one - np.logaddexp.reduce(one, axis=0)))
+        return {kind: np.concatenate(ones, axis=1) for kind, ones in parts.items()}
+
+    def shape(self, kind: str, values: Values, hyper: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Shape (draw,) of a kind, as a place in `shapes_of`, drawn from its distribution given each soil."""
+        below = np.cumsum(self.shares(values, hyper)[kind], axis=0)
+        return np.minimum(np.sum(below < rng.uniform(size=len(hyper)), axis=0), len(below) - 1)
 
     @cached_property
     def tests(self) -> tuple[tuple[Curve, ...], ...]:

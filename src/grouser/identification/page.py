@@ -149,6 +149,7 @@ def described(
             one.group: {
                 "points": one.points, "deviation_over_scatter": list(one.deviation), "relative": one.relative,
                 "p": one.p, "deviates": one.deviates, "cannot_follow": one.cannot_follow,
+                "deviation_at_most": one.most, "differs_from_point_to_point": one.rough,
                 "undecided": one.undecided, "estimated_scatter": one.scatter, "words": one.words,
             }
             for one in found.checks

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from grouser.identification.constants import LOGARITHMIC, PRESSURE, Prior
-from grouser.identification.likelihood import LENGTH, Curve, Likelihood
+from grouser.identification.likelihood import EMULATOR_LENGTH, Curve, Likelihood
 from grouser.identification.sampling import EFFECTIVE, MOST_STEPS, Draws, sample
 from grouser.terrain.soils import Soil
 
@@ -18,10 +18,16 @@ UNDETERMINED, WEAK = 0.75, 0.4  # width of the posterior over that of the prior,
 SURE = 0.5  # the law deviates if d is above this with a probability of 95 %
 SMALLEST_P = 0.001  # ... or if scatter alone would miss the data as far as this in fewer cases
 # The law follows if d is below this with a probability of 95 %: up to it scatter is the larger part of what a value is
-# off by, above it the deviation of the law would be (assumed).
+# off by, above it the deviation of the law would be (assumed). This has to hold for each shape of the deviation that is
+# not less likely than POSSIBLE (assumed): a rough deviation would be seen among the scatter, so that d is small with
+# such a shape, which says nothing about smooth ones.
 FOLLOWS = 1.0
+POSSIBLE = 0.05
 CANNOT_FOLLOW = 5.0  # median of d above which the law does not follow the data at all
+# A deviation is rough if what differs in it from point to point is larger than the scatter with this probability.
+ROUGHLY = 0.9
 CHECKED = 400  # draws of the predictive check
+WEIGHED = 2000  # draws for which shapes of the deviation are weighed
 PRIOR_DRAWS = 20_000
 UNIT = {"n": "1", "k_c": "N/m^(n+1)", "k_phi": "N/m^(n+2)", "cohesion": "Pa", "friction_angle_deg": "degree",
         "shear_modulus": "m", "compression": "1", PRESSURE: "Pa"}  # fmt: skip
@@ -58,6 +64,8 @@ class Check:
     relative: float  # median of the systematic deviation over the size of the values
     p: float | None  # share of repetitions with scatter alone that would be as far off; None if no scatter was given
     scatter: float | None = None  # over the size of the values, mean, where it was not given but estimated
+    largest: float = 0.0  # 95 % of d with the shape of the deviation for which it is largest
+    rough: bool = False  # the deviation differs from point to point, as scatter does
 
     @property
     def deviates(self) -> bool:
@@ -70,20 +78,26 @@ class Check:
     @property
     def undecided(self) -> bool:
         """Neither is a deviation sure, nor that it is small: few points, or a scatter that may hide it."""
-        return not self.deviates and self.deviation[2] > FOLLOWS
+        return not self.deviates and self.most > FOLLOWS
+
+    @property
+    def most(self) -> float:
+        """Upper end of d, whatever shape the deviation has."""
+        return max(self.deviation[2], self.largest)
 
     @property
     def words(self) -> str:
         """The result in a sentence."""
         scatter = "scatter" if self.scatter is None else f"estimated scatter of {_percent(self.scatter)}"
-        low, median, high = self.deviation
+        low, median, _ = self.deviation
         size = f"{median:.2g} times the {scatter} ({_percent(self.relative)} of the values)"
+        rough = "; it differs from point to point: the scatter may be larger than stated" if self.rough else ""
         if self.cannot_follow:
-            return f"the law cannot follow these data: it is off by {size}; do not trust constants from them"
+            return f"the law cannot follow these data: it is off by {size}; do not trust constants from them{rough}"
         if self.deviates:
-            return f"the law deviates from these data by {size}; the intervals are wider for it"
+            return f"the law deviates from these data by {size}; the intervals are wider for it{rough}"
         if self.undecided:
-            span = f"deviation {low:.2g} to {high:.2g} times the {scatter}"
+            span = f"deviation {low:.2g} to {self.most:.2g} times the {scatter}"
             return f"these data do not tell whether the law follows ({span})"
         return f"the law follows these data within their {scatter}"
 
@@ -166,29 +180,48 @@ class Posterior:
         low, median, high = (float(one) for one in np.quantile(d, [0.05, 0.5, 0.95]))
         p = float(np.mean(chi2.sf(squares, points))) if not estimated else None
         scatter = float(np.mean(estimated)) if estimated else None
-        return Check(group, points, (low, median, high), median * float(np.mean(sizes)), p, scatter)
+        largest, beside = self._shapes(group, curves[0].kind)
+        rough = not estimated and beside > ROUGHLY
+        return Check(group, points, (low, median, high), median * float(np.mean(sizes)), p, scatter, largest, rough)
+
+    @cached_property
+    def _shares(self) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """Some draws, and the probability of each shape of the deviation with them, (shape, draw) by kind."""
+        some = self._some(WEIGHED)
+        return some, self.likelihood.shares(self.prior.values(self.q[some]), self.hyper[some])
+
+    def _shapes(self, group: str, kind: str) -> tuple[float, float]:
+        """95 % of d with the shape for which it is largest; how likely its rough part is larger than the scatter."""
+        some, shares = self._shares
+        d = self.likelihood.deviation(self.hyper[some], group)
+        largest, rough = 0.0, 0.0
+        for share, (_, w) in zip(shares[kind], self.likelihood.shapes_of(kind), strict=True):
+            if share.mean() >= POSSIBLE:
+                largest = max(largest, float(np.quantile(d, 0.95, weights=share, method="inverted_cdf")))
+            rough += float(np.mean(share * (w * d**2 > 1)))
+        return largest, rough
 
     def held_back(self, fitted: Curve, curve: Curve, quantiles: tuple[float, ...] = (0.05, 0.5, 0.95)) -> np.ndarray:
         """Quantiles (quantile, point) of measurements that were not fitted, on the curve of `fitted` ones.
 
-        The deviation of the law at the fitted points says what it is in between: both are one Gaussian vector, and the
-        held-back part is drawn given the fitted one.
+        The deviation of the law at the fitted points says what it is in between: with a shape of the deviation, drawn
+        anew for each soil, both are one Gaussian vector, and the held-back part is drawn given the fitted one.
         """
-        some = self._some(CHECKED)
+        some, rng = self._some(CHECKED), np.random.default_rng(0)
         values, hyper = self.prior.values(self.q[some]), self.hyper[some]
         s, d = self.likelihood.scatter(hyper, curve), self.likelihood.deviation(hyper, curve.group)
-        extent = LENGTH * (float(np.ptp(fitted.x)) or 1.0)
-        x = np.concatenate([fitted.x, curve.x])
-        together = np.exp(-0.5 * ((x[:, None] - x[None, :]) / extent) ** 2)
+        chosen = self.likelihood.shape(curve.kind, values, hyper, rng)
+        together = [fitted.deviation(shape, curve.x) for shape in self.likelihood.shapes_of(curve.kind)]
+        emulator = fitted.correlation(EMULATOR_LENGTH, curve.x)
         known, predicted = len(fitted.x), curve.predict(values)
         errors = [np.zeros_like(curve.predict(values)) if curve.error is None else curve.error(values)]
         errors.insert(0, np.zeros((len(some), known)) if fitted.error is None else fitted.error(values))
         rest = fitted.residuals(fitted.predict(values))
-        rng = np.random.default_rng(0)
         drawn = np.empty_like(predicted)
         for k in range(len(some)):
             e = np.concatenate([errors[0][k] / fitted.sigma, errors[1][k] / curve.sigma])
-            covariance = (s[k] * d[k]) ** 2 * together + e[:, None] * together * e + s[k] ** 2 * np.eye(len(x))
+            covariance = (s[k] * d[k]) ** 2 * together[chosen[k]] + e[:, None] * emulator * e
+            covariance[np.diag_indices(len(e))] += s[k] ** 2
             gain = np.linalg.solve(covariance[:known, :known], covariance[:known, known:]).T
             left = covariance[known:, known:] - gain @ covariance[:known, known:]
             drawn[k] = rng.multivariate_normal(gain @ rest[k], left, method="eigh")

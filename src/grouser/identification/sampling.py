@@ -29,7 +29,7 @@ LOCAL = 0.1  # of a range: step of a coordinate that is not drawn anew
 LEAST_TIMES = 10.0  # autocorrelation times a chain must have: from a shorter one they come out far too small
 BURN_IN = 4.0  # autocorrelation times that are left out at the start
 EFFECTIVE = 1000  # independent draws that are aimed at
-MOST_STEPS = 8000
+MOST_STEPS = 16_000
 GROUPS = 4  # of walkers, whose means are compared
 LARGEST_SPREAD = 1.05  # of the split R-hat: above it the chains have not mixed
 
@@ -95,17 +95,17 @@ def sample(
     with threadpool_limits(1):  # matrices of tens of rows are slower on several threads, and far so beside other work
         points = _annealed(sampler, log_likelihood, inside, prior_draws(FIRST * walkers, rng), walkers, power, rng)
         state = points
-        taken, time = 0, np.inf
+        taken, time, chain = 0, np.inf, np.empty((0, walkers, first.shape[1]))
         while taken < most_steps:
             state = sampler.run_mcmc(state, CHUNK, skip_initial_state_check=True)
             taken += CHUNK
             time = float(np.max(sampler.get_autocorr_time(tol=0)))
-            share = (taken - BURN_IN * time) * walkers / time / effective if np.isfinite(time) and time > 0 else 0.0
+            known = np.isfinite(time) and time > 0
+            chain = np.asarray(sampler.get_chain(discard=int(min(taken // 2, BURN_IN * time)) if known else taken // 2))
+            share = (taken - BURN_IN * time) * walkers / time / effective if known else 0.0
             progress(min(1.0, max(share, taken / most_steps)))
-            if share >= 1 and taken >= LEAST_TIMES * time:
+            if share >= 1 and taken >= LEAST_TIMES * time and split_spread(chain) <= LARGEST_SPREAD:
                 break
-    left_out = int(min(taken // 2, BURN_IN * time)) if np.isfinite(time) else taken // 2
-    chain = np.asarray(sampler.get_chain(discard=left_out))  # (step, walker, parameter)
     thin = max(1, len(chain) * walkers // (20 * effective))
     flat = chain[::thin].reshape(-1, chain.shape[2])
     return Draws(flat, len(chain) * walkers / max(time, 1.0), split_spread(chain))
