@@ -86,6 +86,10 @@ def test_files_agree(folder):
     assert uncertainty.covariance[0, 0] == pytest.approx(table["n"].var(), rel=0.02)
     assert uncertainty.rows[:, 0].std() == pytest.approx(table["n"].std(), rel=0.25)  # 200 draws
     page = (folder / "identify.html").read_text(encoding="utf-8")
+    for check in found["checks"].values():
+        low, _, high = check["deviation_over_scatter"]
+        assert check["deviation_at_most"] > high, "with some shape a deviation may be larger than with their mean"
+        assert f"({low:.2g} to {check['deviation_at_most']:.2g})" in page
     assert "the law follows these data within their scatter" in page
     assert page.count("data:image/png") == 3
 

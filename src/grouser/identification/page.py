@@ -110,9 +110,9 @@ def _constant(one: Estimate) -> dict[str, Any]:
 
 
 def _check(one: Check, badge: Badge) -> dict[str, Any]:
-    low, middle, high = one.deviation
+    low, middle, _ = one.deviation
     return {
-        "group": one.group, "points": one.points, "deviation": f"{middle:.2g} ({low:.2g} to {high:.2g})",
+        "group": one.group, "points": one.points, "deviation": f"{middle:.2g} ({low:.2g} to {one.most:.2g})",
         "p": "" if one.p is None else f"{one.p:.3g}", "badge": Badge(badge.level, _short(one)),
     }  # fmt: skip
 
