@@ -263,6 +263,10 @@ def two_hinges() -> mujoco.MjSpec:
         (lambda: hull([(x, y, 1e-13 * z) for x in (0, 1) for y in (0, 1) for z in (0, 1)], "stair"), ["stair: "]),
         (lambda: wheel(0.2, 1e6), ["wheel.width: 1000000.0 m", "at most 20"]),
         (lambda: prepare(cube().reshape(-1, 3), np.arange(36), longest_edge=1e-9), ["allowed are 1000000;"]),
+        (
+            lambda: grouser.run("single-wheel", settings={"soil.friction_angle_deg": 0}, out="never"),
+            ["friction or repose angle of 0", "erosion = False"],
+        ),
         # Long thin triangles: their area says 200,000 pieces, halved edges make many more.
         (
             lambda: grouser.run("plate-sinkage", settings={"plate.width": 180}, out="never"),

@@ -249,6 +249,10 @@ class SoilModule(KernelModule):
         any_size = Margin(max(faces, default=0.0), shortest, longest, self.ground.spacing, sys.maxsize)
         of_worlds = self.ground.world_soils
         weakest = min(soil.slope_limit for soils in of_worlds or (self.ground.soils,) for soil in soils)
+        if self.options.erosion and weakest <= 0:
+            raise InputError(
+                "soil: a friction or repose angle of 0 degrees: it never stops sliding; allowed with erosion = False"
+            )
         # Soils may be drawn anew: windows have room for the pile of a weaker one.
         return replace(any_size, most=any_size.nodes(weakest if of_worlds is None else min(weakest, FLATTEST)))
 

@@ -40,8 +40,9 @@ class Margin:
     most: int  # [nodes] for which windows have room
 
     def nodes(self, slope_limit: float) -> int:
-        """Nodes of the ring in a soil that stands up to this slope."""
-        reach = max(self.shortest, min(self.face / slope_limit, self.longest))
+        """Nodes of the ring in a soil that stands up to this slope; 0: a soil without friction."""
+        pile = self.face / slope_limit if slope_limit > 0 else self.longest
+        reach = max(self.shortest, min(pile, self.longest))
         return min(max(2, round(reach / self.spacing)), self.most)
 
 
