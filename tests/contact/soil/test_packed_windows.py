@@ -116,8 +116,9 @@ def test_a_wheel_that_lies_on_its_side_fits_into_its_window():
 def test_a_wheel_pushed_sideways_piles_its_own_soil_up():
     """Nodes that its side cuts, and those the soil is put on, belong to its own window in either layout."""
     rigs = [ManufacturedMotion(module(threads=threads), step=STEP) for threads in ("per-world", "per-team")]
-    at = np.array([(0.3, 0.0, 0.12), (-0.3, 0.0, 0.12)])
+    at = np.array([(0.3, 0.0, 0.145), (-0.3, 0.0, 0.145)])
     for rig in rigs:
+        rig.place(rotation=rig.rotation)
         for k in range(60):
             across = np.array([(0, 0, 0), (0, 5e-4 * k, 0)])  # the second one: windows begin one after another
             rig.place(position=at + across, velocity=[[(0, 0, 0), (0, 0.1, 0)]]).advance()
