@@ -31,7 +31,7 @@ from grouser.contact.soil.types import (
 )
 from grouser.device import array, nonnegative, struct
 from grouser.precision import real
-from grouser.standby import LINE, choose_end, take_back, take_piece
+from grouser.standby import FRONT, LINE, choose_end, take_back, take_piece
 from grouser.terrain.ground import TILE
 from grouser.terrain.ground import GroundArrays as Ground
 
@@ -50,7 +50,7 @@ class BodyGroups:
     first: array[int]  # (group,) place of its first body in `order`
     count: array[int]  # (1,) number of groups
     taken: array[int]  # what threads have taken, see standby.py, in a cache line of its own
-    in_turn: array[int]  # (body,) `order` of the last commit without those that wait
+    in_turn: array[int]  # (body,) `order` as `find_groups` left it: those that wait do not change it
     waits: array[int]  # (1,) 1: a body that needs a new tile waits
     resume: array[int]  # (body,) 0: it is done or has not begun; else where a body that waits goes on
     label: array[int]  # (body,) first body of its group
@@ -234,7 +234,7 @@ def collect_waiting(groups: BodyGroups, bodies: int):
 def own_end(groups: BodyGroups):
     """End of the row of groups from which this thread takes, see `standby.choose_end`."""
     if groups.shared == 0:
-        return 0
+        return FRONT
     return choose_end(groups.taken)
 
 

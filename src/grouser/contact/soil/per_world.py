@@ -295,8 +295,8 @@ def commit_world(
         return
     bodies = b.rows.shape[0]
     stage_clock.begin_lap(o)
-    thread = body_groups.own_end(groups)
-    at = body_groups.first_place(groups, thread)
+    own_end = body_groups.own_end(groups)
+    at = body_groups.first_place(groups, own_end)
     while at >= 0:
         body = nonnegative(body_groups.body_at(groups, at))
         slot = nonnegative(world * bodies + body)
@@ -356,7 +356,7 @@ def commit_world(
                 at = body_groups.put_off(groups, at, part)
                 break
         if waits:
-            at = body_groups.next_place(groups, at, bodies, thread)
+            at = body_groups.next_place(groups, at, bodies, own_end)
             continue
         if win.frame[slot].rows > 0 and status == t.FINE and step_error.is_loaded(disp, energy, slot):
             v = placement.contact_velocity(g, b, place, body, slot, end)
@@ -366,7 +366,7 @@ def commit_world(
             )
         status_out[world, body] = status
         stage_clock.end_lap(o, stages.BOOK)
-        at = body_groups.next_place(groups, at, bodies, thread)
+        at = body_groups.next_place(groups, at, bodies, own_end)
 
 
 @wp.kernel(module=MODULE)
@@ -384,8 +384,8 @@ def evaluate_world(
     world = nonnegative(wp.tid())
     bodies = b.rows.shape[0]
     stage_clock.begin_lap(o)
-    thread = body_groups.own_end(groups)
-    at = body_groups.first_place(groups, thread)
+    own_end = body_groups.own_end(groups)
+    at = body_groups.first_place(groups, own_end)
     while at >= 0:
         body = nonnegative(body_groups.body_at(groups, at))
         slot = nonnegative(world * bodies + body)
@@ -407,4 +407,4 @@ def evaluate_world(
                     pred.wrench[slot], pred.sums[slot], pred.losses[slot], pred.loaded[slot], wrench_out, implicit_out,
                 )  # fmt: skip
             stage_clock.end_lap(o, stages.PUSH + 1 + stage)
-        at = body_groups.next_place(groups, at, bodies, thread)
+        at = body_groups.next_place(groups, at, bodies, own_end)
